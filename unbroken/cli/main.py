@@ -1,0 +1,156 @@
+"""The `unbroken` command: its verbs and the one place where errors become exit codes.
+
+Exit codes: 0 ok, 1 a check failed, 2 could not run. Verbs are imported when they are called, so that
+`unbroken --help` costs nothing but the parser.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unbroken.cli import output
+
+app = typer.Typer(
+    name="unbroken",
+    help="SageMaker HyperPod training clusters from one file, rehearsed end to end on one Linux machine.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+ClusterFile = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="FILE",
+        help="The cluster file. Default: $UNBROKEN_CLUSTER, ./cluster.yaml, clusters/mathstral.yaml.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+Rehearsal = Annotated[
+    str | None, typer.Option("--id", metavar="ID", help="Which kept rehearsal. Default: the newest.")
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        output.data(f"unbroken {version('unbroken')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def check(cluster: ClusterFile = None, as_json: Json = False) -> None:
+    """Read the cluster file and say what is wrong with it, or what it describes."""
+    from unbroken.cli.check import check_file
+
+    check_file(cluster, as_json)
+
+
+@app.command()
+def rehearse(
+    cluster: ClusterFile = None,
+    fault: Annotated[
+        str, typer.Option(metavar="NAME", help="What breaks mid-run: worker, first-node, task or none.")
+    ] = "worker",
+    steps: Annotated[int | None, typer.Option(min=4, help="Training steps of the rehearsed job.")] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where report.html, report.json and the logs go.")
+    ] = Path("out/rehearsal"),
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the cluster up at the end.")] = False,
+    down: Annotated[bool, typer.Option("--down", help="Destroy a kept rehearsal, and nothing else.")] = False,
+    reduced: Annotated[
+        bool, typer.Option("--reduced", help="Rehearse without nodes, as on a machine that cannot have them.")
+    ] = False,
+    as_json: Json = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+) -> None:
+    """Deploy the cluster on this machine, run its job, break a node, watch it recover, destroy it all."""
+    from unbroken.cli.rehearse import rehearse_verb, take_down
+
+    if down:
+        take_down(as_json)
+        return
+    rehearse_verb(
+        cluster=cluster,
+        fault=fault,
+        steps=steps,
+        out=out,
+        keep=keep,
+        reduced=reduced,
+        as_json=as_json,
+        yes=yes,
+    )
+
+
+@app.command()
+def status(rehearsal: Rehearsal = None, as_json: Json = False) -> None:
+    """Show the nodes of a kept rehearsal."""
+    from unbroken.cli.nodes import show_status
+
+    show_status(rehearsal, as_json)
+
+
+@app.command()
+def connect(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node's name, its group or `controller`.")],
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Become this user. Default: root.")] = None,
+    rehearsal: Rehearsal = None,
+) -> None:
+    """Open a shell on a node of a kept rehearsal."""
+    from unbroken.cli.nodes import open_shell
+
+    open_shell(rehearsal, node, user)
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def exec(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node's name, its group or `controller`.")],
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="What to run there.")],
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Run as this user. Default: root.")] = None,
+    rehearsal: Rehearsal = None,
+) -> None:
+    """Run a command on a node of a kept rehearsal; the exit code is the command's."""
+    from unbroken.cli.nodes import run_command
+
+    run_command(rehearsal, node, command, user)
+
+
+def exit_code(verb: Callable[[], object]) -> int:
+    """Run a verb; its errors become a sentence on stderr and an exit code, never a traceback."""
+    from unbroken.ops.errors import CheckFailed, OpsError
+
+    try:
+        verb()
+    except CheckFailed as error:
+        output.failure(error.message, error.hint)
+        return 1
+    except OpsError as error:
+        output.failure(error.message, error.hint)
+        return 2
+    except KeyboardInterrupt:
+        output.talk("interrupted")
+        return 130
+    return 0
+
+
+def run() -> None:
+    """The entry point of the `unbroken` command."""
+    sys.exit(exit_code(app))
