@@ -1,0 +1,1 @@
+"""What runs on a cluster's node: Python 3.10, standard library only."""
