@@ -1,4 +1,4 @@
-"""Who may import whom. Four runtimes (laptop, CDK, node, training) meet through files, never through imports."""
+"""Who may import whom: four runtimes (laptop, CDK, node, training) that meet through files only."""
 
 from __future__ import annotations
 
@@ -111,7 +111,8 @@ def test_training_never_imports_the_library(path: Path) -> None:
 
 
 def test_the_command_line_starts_without_heavy_packages() -> None:
-    code = "import sys, unbroken.cli.main; print([m for m in ('aws_cdk', 'torch', 'boto3', 'ministack') if m in sys.modules])"
+    heavy = ("aws_cdk", "torch", "boto3", "ministack")
+    code = f"import sys, unbroken.cli.main; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"
 
