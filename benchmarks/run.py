@@ -1,0 +1,81 @@
+"""`make bench`: the figures of the README, measured in one run, beside their targets.
+
+Start-up and synth are measured here; what a rehearsal took is read from the report.json of the rehearsal this
+run makes (or of --report FILE). Ratios compare two figures of the same run; no figure is a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.measure import best
+
+ROOT = Path(__file__).parents[1]
+PYTHON = sys.executable
+ENV = {"CDK_VALIDATION": "false", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table: what, how much, and what was hoped for."""
+
+    name: str
+    value: float
+    unit: str
+    target: float
+
+    def line(self) -> str:
+        verdict = "ok" if self.value <= self.target else "OVER"
+        return f"{self.name:<52} {self.value:8.2f} {self.unit:<6} target {self.target:g} {self.unit:<6} {verdict}"
+
+
+def start_up() -> Iterator[Figure]:
+    cluster = "clusters/mathstral.yaml"
+    unbroken = str(Path(PYTHON).with_name("unbroken"))
+    help_cpu = best([unbroken, "--help"], ROOT, ENV).cpu_seconds
+    yield Figure("unbroken --help", help_cpu, "CPU-s", 0.3)
+    check_cpu = best([unbroken, "check", "--cluster", cluster], ROOT, ENV).cpu_seconds
+    yield Figure("load and check the cluster file", check_cpu, "CPU-s", 0.8)
+
+
+def synth() -> Iterator[Figure]:
+    imported = best([PYTHON, "-c", "import aws_cdk"], ROOT, ENV).cpu_seconds
+    with tempfile.TemporaryDirectory() as out:
+        built = best([PYTHON, "app.py"], ROOT, {**ENV, "CDK_OUTDIR": out}).cpu_seconds
+    yield Figure("synth / import aws_cdk, same run", built / imported, "x", 2.0)
+
+
+def rehearsal(report: Path) -> Iterator[Figure]:
+    figures = json.loads(report.read_text())["figures"]
+    yield Figure("nodes from create to idle in Slurm", figures["create_to_idle_s"], "s", 15)
+    yield Figure("power-off to the first new training step", figures["fault_to_step_s"], "s", 25)
+    yield Figure("whole rehearsal", figures["total_s"], "s", 180)
+    yield Figure("peak memory of the rehearsal", figures["peak_memory_gib"], "GiB", 4)
+
+
+def new_report(folder: Path) -> Path:
+    """Rehearse the seed's cluster once. Raises subprocess.CalledProcessError if the rehearsal fails."""
+    subprocess.run(["scripts/rehearse", "--yes", "--out", str(folder)], cwd=ROOT, check=True)
+    return folder / "report.json"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Print the figures of the README, measured in one run")
+    parser.add_argument("--report", type=Path, help="read the rehearsal's figures from this report.json")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        report = args.report or new_report(Path(folder))
+        for figures in (start_up(), synth(), rehearsal(report)):
+            for figure in figures:
+                print(figure.line(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
