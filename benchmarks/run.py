@@ -33,7 +33,7 @@ class Figure:
 
     def line(self) -> str:
         verdict = "ok" if self.value <= self.target else "OVER"
-        return f"{self.name:<52} {self.value:8.2f} {self.unit:<6} target {self.target:g} {self.unit:<6} {verdict}"
+        return f"{self.name:<52} {self.value:8.2f} {self.unit:<5} target {self.target:g}  {verdict}"
 
 
 def start_up() -> Iterator[Figure]:
