@@ -1,0 +1,1 @@
+"""The rehearsal: an embedded AWS, the HyperPod service it emulates, and nodes in namespaces."""
