@@ -1,0 +1,1 @@
+"""What Slurm runs around the trainer: standard library only, no torch."""
