@@ -1,0 +1,1 @@
+"""Facts as data: instance types and regions. No AWS calls, no settings of ours."""

@@ -1,0 +1,132 @@
+"""The cluster file as a whole, and the rules between its sections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from unbroken.catalog import regions
+from unbroken.config.groups import ControllerGroup, InstanceGroup, LoginGroup, WorkerGroup
+from unbroken.config.identity import IdentityConfig
+from unbroken.config.network import NetworkConfig
+from unbroken.config.section import Fault, Section, refusal
+from unbroken.config.slurm import SlurmConfig
+from unbroken.config.storage import StorageConfig
+from unbroken.config.suggest import suggestion
+from unbroken.config.training import TrainingConfig
+from unbroken.config.user import UserConfig
+
+
+def _cluster_name(value: str) -> str:
+    # The stacks are named after the cluster, so it begins with a letter, as CloudFormation wants.
+    if len(value) > 63 or not re.fullmatch(r"[a-zA-Z](-*[a-zA-Z0-9])*", value):
+        raise refusal(
+            "is not a cluster name: a letter, then letters, digits and hyphens between them, at most 63",
+            "use a name such as ml-cluster",
+        )
+    return value
+
+
+def _region(value: str) -> str:
+    if value not in regions.REGIONS:
+        raise refusal(
+            "is not an AWS region this version knows",
+            suggestion(value, regions.REGIONS) or "use a region such as us-west-2",
+        )
+    return value
+
+
+def _tags(value: dict[str, str]) -> dict[str, str]:
+    for key, text in value.items():
+        if key.lower().startswith("aws:") or not 1 <= len(key) <= 128 or len(text) > 256:
+            raise refusal(
+                f"has a tag AWS refuses: {key[:40]!r} (key 1-128 characters, not aws:, value at most 256)",
+                "use a tag such as team: research",
+            )
+    if len(value) > 40:
+        raise refusal(f"are {len(value)} tags; AWS takes 50, ten of which are ours", "use at most 40")
+    return value
+
+
+class ClusterConfig(Section):
+    """One HyperPod cluster with Slurm, all that it stands on, and its job."""
+
+    name: Annotated[str, AfterValidator(_cluster_name)]
+    """Name of the cluster; the stacks are called ``<name>-network`` and so on."""
+    region: Annotated[str, AfterValidator(_region)] = "us-west-2"
+    """AWS region."""
+    tags: Annotated[dict[str, str], AfterValidator(_tags)] = Field(default_factory=dict)
+    """Tags put on everything that takes tags."""
+    node_recovery: Literal["Automatic", "None"] = "Automatic"
+    """Whether HyperPod replaces faulty nodes by itself."""
+    network: NetworkConfig = NetworkConfig()
+    """Where the cluster runs."""
+    storage: StorageConfig = StorageConfig()
+    """The shared file system and its bucket."""
+    identity: IdentityConfig = IdentityConfig()
+    """Limits on the roles."""
+    slurm: SlurmConfig = SlurmConfig()
+    """How HyperPod learns of Slurm."""
+    controller_group: ControllerGroup = ControllerGroup()
+    """The controller."""
+    login_group: LoginGroup | None = None
+    """Login nodes, if any."""
+    worker_groups: Annotated[list[WorkerGroup], Field(min_length=1, max_length=98)]
+    """Groups of nodes that run jobs."""
+    user: UserConfig = UserConfig()
+    """Who submits jobs."""
+    training: TrainingConfig = TrainingConfig()
+    """The job."""
+
+    def groups(self) -> list[InstanceGroup]:
+        """All groups: controller, login, workers in file order."""
+        login = [self.login_group] if self.login_group else []
+        return [self.controller_group, *login, *self.worker_groups]
+
+    def faults(self) -> Iterator[Fault]:
+        """The rules between sections."""
+        return between_sections(self.model_dump())
+
+
+def between_sections(data: Mapping[str, Any]) -> Iterator[Fault]:
+    """Group names are unique, and the zone lies in the region.
+
+    Works on the file's plain data, so that these rules are told even when a section has a fault of its own.
+    """
+    yield from _repeated_names(data)
+    region = _text(data, "region") or ClusterConfig.model_fields["region"].default
+    zone = _text(data, "network", "availability_zone_id") or NetworkConfig().availability_zone_id
+    prefix = regions.zone_id_prefix(region) if region in regions.REGIONS else None
+    if prefix and not zone.startswith(f"{prefix}-"):
+        yield Fault(
+            ("network", "availability_zone_id"),
+            zone,
+            f"is not a zone of {region}",
+            f"use the id of one of its zones, such as {prefix}-az1, or change region",
+        )
+
+
+def _repeated_names(data: Mapping[str, Any]) -> Iterator[Fault]:
+    seen = {_text(data, "controller_group", "name") or ControllerGroup().name}
+    login = [] if data.get("login_group") is None else [("login_group",)]
+    groups = data.get("worker_groups")
+    workers = [("worker_groups", index) for index in range(len(groups) if isinstance(groups, list) else 0)]
+    for path in (*login, *workers):
+        name = _text(data, *path, "name") or (LoginGroup().name if len(path) == 1 else None)
+        if name in seen:
+            yield Fault((*path, "name"), name, "names two groups", "give each group its own name")
+        if name:
+            seen.add(name)
+
+
+def _text(data: Any, *path: str | int) -> str | None:
+    """The text at ``path``, or None where there is none or it is something else."""
+    for step in path:
+        if isinstance(step, int):
+            data = data[step]
+        else:
+            data = data.get(step) if isinstance(data, Mapping) else None
+    return data if isinstance(data, str) else None

@@ -1,0 +1,125 @@
+"""From a cluster file to a ClusterConfig, or to one ConfigError that holds everything wrong with it."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from unbroken.config import source
+from unbroken.config.cluster import ClusterConfig, between_sections
+from unbroken.config.explain import Finding, explain
+from unbroken.config.problems import ConfigError, Problem
+from unbroken.config.section import Fault
+
+MAX_BYTES = 1 << 20
+"""A cluster file is a page or two; a megabyte is something else."""
+
+ENV_VARIABLE = "UNBROKEN_CLUSTER"
+DEFAULT_FILE = Path("clusters/mathstral.yaml")
+
+
+def find(explicit: str | None, env: Mapping[str, str]) -> Path:
+    """Which file to read: the one named, else $UNBROKEN_CLUSTER, else ./cluster.yaml, else the default."""
+    if explicit:
+        return Path(explicit)
+    if env.get(ENV_VARIABLE):
+        return Path(env[ENV_VARIABLE])
+    local = Path("cluster.yaml")
+    return local if local.exists() else DEFAULT_FILE
+
+
+def load(path: Path) -> ClusterConfig:
+    """Read and check one file. Raises ConfigError with all problems; nothing is created or contacted."""
+    root = _compose(path, _text(path))
+    reading = source.Reading()
+    data = reading.value(root)
+    problems = [_problem(path, mark, fault) for mark, fault in reading.faults]
+    if not isinstance(data, dict):
+        raise ConfigError([_whole(path, "is not a cluster file", "write keys, as in name: ml-cluster")])
+    problems += [_located(path, root, finding) for finding in _findings(data)]
+    if problems:
+        raise ConfigError(problems)
+    return ClusterConfig.model_validate(data)
+
+
+def _text(path: Path) -> str:
+    """The file's text. ConfigError where there is none to read."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ConfigError([_whole(path, f"is larger than {MAX_BYTES} bytes", "name a cluster file")])
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        rule = f"is not UTF-8 text (byte {error.start})"
+        raise ConfigError([_whole(path, rule, "save the file as UTF-8")]) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        hint = f"name the file with --cluster FILE or {ENV_VARIABLE}"
+        raise ConfigError([_whole(path, f"cannot be read: {reason}", hint)]) from None
+
+
+def _compose(path: Path, text: str) -> yaml.Node:
+    """The node tree. ConfigError for an empty file and for what is not YAML."""
+    try:
+        root = source.compose(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        reason = " ".join(part for part in (error.context, error.problem) if part)
+        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        raise ConfigError([_unreadable(path, line, column, f"is not YAML: {reason}")]) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error).split("\n")[0]
+        raise ConfigError([_unreadable(path, 0, 0, f"is not YAML: {reason}")]) from None
+    if root is None or (isinstance(root, yaml.ScalarNode) and not root.value):
+        raise ConfigError([_whole(path, "is empty", "begin with clusters/mathstral.yaml as an example")])
+    return root
+
+
+def _findings(data: dict[str, Any]) -> Iterator[Finding]:
+    """All broken rules, also those between sections of which one has a fault of its own."""
+    try:
+        ClusterConfig.model_validate(data)
+    except ValidationError as error:
+        found = list(explain(error, ClusterConfig))
+        yield from found
+        known = {finding.path for finding in found}
+        for fault in between_sections(data):
+            if fault.path not in known:
+                yield Finding(fault.path, fault.value, fault.rule, fault.hint)
+
+
+def _located(path: Path, root: yaml.Node, finding: Finding) -> Problem:
+    return _problem(path, source.locate(root, finding.path, at_key=finding.at_key), finding)
+
+
+def _problem(path: Path, mark: yaml.Mark, fault: Fault) -> Problem:
+    value = None if fault.value is None else _shown(fault.value)
+    return Problem(
+        str(path), mark.line + 1, mark.column + 1, _dotted(fault.path), value, fault.rule, fault.hint
+    )
+
+
+def _whole(path: Path, rule: str, hint: str) -> Problem:
+    return Problem(str(path), 0, 0, "", None, rule, hint)
+
+
+def _unreadable(path: Path, line: int, column: int, rule: str) -> Problem:
+    return Problem(str(path), line, column, "", None, rule, "check quotes, colons and indentation near there")
+
+
+def _shown(value: object) -> str:
+    """A value as the file has it, shortened, on one line."""
+    if isinstance(value, str):
+        return reprlib.repr(value) if not value.isprintable() or len(value) > 60 or not value else value
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else reprlib.repr(value)
+
+
+def _dotted(path: source.Path) -> str:
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text

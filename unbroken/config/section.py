@@ -1,0 +1,44 @@
+"""What all sections of the cluster file share: a frozen model, and rules that see several fields at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import PydanticCustomError
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One broken rule, relative to the section that found it."""
+
+    path: tuple[str | int, ...]
+    value: object
+    rule: str
+    hint: str
+
+
+def refusal(rule: str, hint: str) -> PydanticCustomError:
+    """The error a field's own check raises; the loader adds file, line, path and value."""
+    return PydanticCustomError("refused", "{rule}", {"rule": rule, "hint": hint})
+
+
+class Section(BaseModel):
+    """Base of every section. Subclasses put rules over several fields in ``faults``."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, validate_default=True, use_attribute_docstrings=True
+    )
+
+    def faults(self) -> Iterator[Fault]:
+        """Broken rules among this section's fields, each of which is right by itself."""
+        return iter(())
+
+    @model_validator(mode="after")
+    def _no_faults(self) -> Section:
+        found = list(self.faults())
+        if found:
+            message = "; ".join(f"{fault.value} {fault.rule}" for fault in found)
+            raise PydanticCustomError("faults", "{message}", {"message": message, "faults": found})
+        return self
