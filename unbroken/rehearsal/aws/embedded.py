@@ -1,0 +1,89 @@
+"""Runs ministack, with our handlers, in a thread of the server process, on one loopback port."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+
+import ministack.app
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+
+from unbroken.rehearsal.aws import deployment, ec2, ec2_api, environment, fsx_api, fsx_resources, s3, templates, wire
+from unbroken.rehearsal.aws.clients import Clients
+from unbroken.rehearsal.aws.fsx import Fsx
+from unbroken.rehearsal.aws.handlers import Handler, amend, register
+
+START_SECONDS = 20.0
+POLL_SECONDS = 0.02
+
+
+class EmbeddedAws:
+    """One embedded AWS; there can be only one in a process, since ministack keeps its state in its modules."""
+
+    def __init__(self, port: int, region: str) -> None:
+        self.port = port
+        self.region = region
+        self.clients = Clients(port, region)
+        self.fsx = Fsx(self.clients)
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._thread = threading.Thread(target=self._serve, name="embedded-aws", daemon=True)
+        self._failure: BaseException | None = None
+        self._install()
+
+    def _install(self) -> None:
+        ec2_api.install()
+        templates.install(self.region)
+        wire.install("fsx", fsx_api.TARGET_PREFIX, fsx_api.FsxApi(self.fsx))
+        register(
+            [*ec2.handlers(self.clients), *fsx_resources.handlers(self.fsx), *deployment.handlers(self.clients)],
+            self.region,
+        )
+        amend([*ec2.amendments(self.clients), *s3.amendments(self.clients)], self.region)
+
+    def add(self, handlers: list[Handler]) -> None:
+        """Add CloudFormation types made elsewhere, such as the HyperPod cluster."""
+        register(handlers, self.region)
+
+    def add_service(self, service: str, target_prefix: str, dispatch: wire.Dispatch) -> None:
+        """Add an API made elsewhere, such as SageMaker's."""
+        wire.install(service, target_prefix, dispatch)
+
+    def start(self, timeout: float = START_SECONDS) -> None:
+        """Return when the port answers; raises TimeoutError or what the server failed with."""
+        self._thread.start()
+        deadline = time.monotonic() + timeout
+        while not self._answers():
+            if self._failure is not None:
+                raise self._failure
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the embedded AWS did not listen on port {self.port} within {timeout:.0f} s")
+            time.sleep(POLL_SECONDS)
+
+    def _answers(self) -> bool:
+        with socket.socket() as probe:
+            probe.settimeout(1.0)
+            return probe.connect_ex((environment.LOOPBACK, self.port)) == 0
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """Stop listening and end the thread."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(timeout)
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._run())
+        except BaseException as error:
+            self._failure = error
+
+    async def _run(self) -> None:
+        config = Config()
+        config.bind = [f"{environment.LOOPBACK}:{self.port}"]
+        config.keep_alive_timeout = 75
+        config.graceful_timeout = 1.0
+        await serve(ministack.app.app, config, shutdown_trigger=self._stop.wait)

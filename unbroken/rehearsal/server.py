@@ -1,0 +1,91 @@
+"""The rehearsal's server process and its composition root: builds every part, says when it is ready, ends cleanly.
+
+Run by ``unbroken.rehearsal.aws.process`` as pid 1 of PID and mount namespaces of its own, or as an ordinary process
+in a reduced rehearsal. What it is made of lives elsewhere; nothing but the wiring is here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from unbroken.rehearsal.aws import environment
+
+DEFAULT_REGION = "us-west-2"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the server is told on its command line."""
+
+    state: Path
+    port: int
+    region: str
+    reduced: bool
+
+
+def parse(argv: list[str]) -> Options:
+    """The command line; a wrong one ends the program with code 2."""
+    parser = argparse.ArgumentParser(prog="unbroken.rehearsal.server", description="The rehearsal's server process")
+    parser.add_argument("--state", type=Path, required=True, help="folder for server.json, events and logs")
+    parser.add_argument("--port", type=int, required=True, help="loopback port of the embedded AWS")
+    parser.add_argument("--region", default=DEFAULT_REGION, help="region the embedded AWS plays")
+    parser.add_argument("--reduced", action="store_true", help="nodes on paper: no root, no namespaces")
+    return Options(**vars(parser.parse_args(argv)))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run until SIGTERM or SIGINT."""
+    options = parse(sys.argv[1:] if argv is None else argv)
+    (options.state / "tmp").mkdir(parents=True, exist_ok=True)
+    _ensure_environment(options)
+    from unbroken.rehearsal.composition import Rehearsal  # ministack reads the environment while it is imported
+
+    stopping = _stop_signals()
+    rehearsal = Rehearsal(options.state, options.port, options.region, reduced=options.reduced)
+    try:
+        rehearsal.start()
+        _write_ready(options)
+        stopping.wait()
+    finally:
+        rehearsal.stop()
+    return 0
+
+
+def _ensure_environment(options: Options) -> None:
+    """Start again with ministack's settings in the environment, where they are not there yet."""
+    wanted = environment.server(options.port, options.state, options.region)
+    if any(os.environ.get(name) != value for name, value in wanted.items()):
+        arguments = [sys.executable, "-m", "unbroken.rehearsal.server", *sys.argv[1:]]
+        os.execve(sys.executable, arguments, {**os.environ, **wanted})  # noqa: S606
+
+
+def _stop_signals() -> threading.Event:
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: stopping.set())
+    return stopping
+
+
+def _host_pid() -> int:
+    """Our process id as the host sees it: /proc is still the host's, while getpid() says 1 in a namespace."""
+    return int(Path("/proc/self").readlink().name)
+
+
+def _write_ready(options: Options) -> None:
+    """server.json appears whole, and only when everything answers."""
+    record = {"pid": _host_pid(), "port": options.port, "id": options.state.name, "started": time.time()}
+    partial = options.state / "server.json.partial"
+    partial.write_text(json.dumps(record) + "\n")
+    partial.replace(options.state / "server.json")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
