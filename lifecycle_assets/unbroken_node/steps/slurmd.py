@@ -1,0 +1,115 @@
+"""85-slurmd: compute and login nodes run slurmd, which fetches its configuration from the controller.
+
+The image's unit has a `$SLURMD_OPTIONS` placeholder for where the controllers are (observed, in AWS's own
+scripts). Without it slurmd asks DNS for a record that does not exist, for ever.
+"""
+
+from __future__ import annotations
+
+import re
+
+from unbroken_node import slurm, units
+from unbroken_node.errors import DeadlineExceeded, NodeError
+from unbroken_node.host import Host
+from unbroken_node.node import COMPUTE, LOGIN, Node
+from unbroken_node.step import Step
+
+UNIT = "slurmd.service"
+SLURMCTLD = "slurmctld.service"
+CONTROLLER_SECONDS = 300.0
+REGISTERED_SECONDS = 120.0
+_OPTIONS = re.compile(r"\$\{?SLURMD_OPTIONS\}?|--conf-server[ =]\S+")
+
+
+def check(host: Host, node: Node) -> str | None:
+    """slurmd knows the controllers, runs, starts at boot, and slurmctld has heard from it."""
+    text = host.read(units.path(UNIT))
+    if text is None or options(node) not in text:
+        return f"{units.path(UNIT)} does not name the controllers"
+    if host.read(units.drop_in_path(UNIT)) != _drop_in(node):
+        return f"the drop-in of {UNIT} is not in place"
+    if not (units.is_active(host, UNIT) and units.is_enabled(host, UNIT)):
+        return f"{UNIT} does not run, or would not start at boot"
+    if units.is_enabled(host, SLURMCTLD):
+        return f"{SLURMCTLD} would start here at boot"
+    return _registration_problem(host, node)
+
+
+def apply(host: Host, node: Node) -> None:
+    """Fill the unit in, wait for a controller, start slurmd, wait until slurmctld has heard from it."""
+    changed = _fill_in(host, node)
+    units.install_drop_in(host, UNIT, _drop_in(node))
+    host.run("systemctl", "disable", "--now", SLURMCTLD)
+    host.wait(
+        f"a controller to be ready at {' or '.join(node.controllers)}, port {slurm.SLURMCTLD_PORT}",
+        lambda: any(host.answers(address, slurm.SLURMCTLD_PORT) for address in node.controllers),
+        CONTROLLER_SECONDS,
+    )
+    if changed and units.is_active(host, UNIT):
+        host.run("systemctl", "stop", UNIT, timeout=units.START_SECONDS)
+    units.start(host, UNIT)
+    _wait_until_registered(host, node)
+
+
+def options(node: Node) -> str:
+    """Return what slurmd is told."""
+    servers = ",".join(f"{address}:{slurm.SLURMCTLD_PORT}" for address in node.controllers)
+    return f"--conf-server {servers}"
+
+
+def filled_in(text: str, node: Node) -> str:
+    """Return the unit's text with the controllers in place of the placeholder, or of earlier controllers."""
+    new, count = _OPTIONS.subn(options(node), text)
+    if count == 0:
+        raise NodeError(f"{units.path(UNIT)} has neither $SLURMD_OPTIONS nor --conf-server to fill in")
+    return new
+
+
+def _fill_in(host: Host, node: Node) -> bool:
+    """Fill the unit in; tell whether that changed anything."""
+    path = units.path(UNIT)
+    text = host.read(path)
+    if text is None:
+        raise NodeError(f"{path} does not exist; HyperPod's image comes with it")
+    new = filled_in(text, node)
+    if new == text:
+        return False
+    units.install(host, UNIT, new)
+    return True
+
+
+def _drop_in(node: Node) -> str:
+    """No job may run on a node whose shared file system is not mounted."""
+    return units.render(
+        Unit=[("RequiresMountsFor", node.settings.mount_path)],
+        Service=[("Restart", "on-failure"), ("RestartSec", "2")],
+    )
+
+
+def _wait_until_registered(host: Host, node: Node) -> None:
+    try:
+        host.wait(
+            f"slurmctld to hear from {host.hostname()}",
+            lambda: _registration_problem(host, node) is None,
+            REGISTERED_SECONDS,
+            found=lambda: _registration_problem(host, node) or "",
+        )
+    except DeadlineExceeded as error:
+        raise NodeError(f"{error}; {units.last_words(host, UNIT)}") from None
+
+
+def _registration_problem(host: Host, node: Node) -> str | None:
+    """A drained or failed node is registered too: whoever set that state, this does not undo it."""
+    fields = slurm.node_fields(host, host.hostname())
+    if not fields:
+        # Some images leave login nodes out of slurm.conf; there it is enough that commands work.
+        if node.role == LOGIN and slurm.controller_answers(host):
+            return None
+        return f"slurmctld does not answer, or does not know {host.hostname()}"
+    state = fields.get("State", "")
+    if fields.get("SlurmdStartTime", "None") == "None" or "NOT_RESPONDING" in state or "*" in state:
+        return f"{host.hostname()} is {state} and has not registered"
+    return None
+
+
+STEP = Step("85-slurmd", check, apply, frozenset({COMPUTE, LOGIN}), frozenset({"scripts"}))
