@@ -1,4 +1,4 @@
-"""The two files that steer the steps: node.json, from the cluster file, and deployed.json, from the stacks."""
+"""What steers the steps: node.json, from the cluster file, and deployed.json, from the stacks."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ handed in as strings (they may be CDK tokens) by the stacks.
 from unbroken.render.bundle import Bundle, bundle, training_bundle
 from unbroken.render.deployment import deployed, provisioning_parameters
 from unbroken.render.errors import RenderError
-from unbroken.render.job import Overlay, job
+from unbroken.render.job import Overlay, job, job_directory
 from unbroken.render.node import node_document, node_json
 from unbroken.render.report import report_page
 
@@ -19,6 +19,7 @@ __all__ = [
     "bundle",
     "deployed",
     "job",
+    "job_directory",
     "node_document",
     "node_json",
     "provisioning_parameters",

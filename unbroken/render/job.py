@@ -1,14 +1,13 @@
 """The job: job.sbatch from the trainer's own template, and job.yaml, from the cluster file.
 
 An overlay is what the rehearsal changes about a job (one CPU rank a node and the tiny preset in place of
-eight GPUs and seven billion parameters), and nothing else may differ: it can list its own changes.
+eight GPUs and seven billion parameters). Nothing else may differ, and it can list its own changes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -17,63 +16,108 @@ from unbroken.config import ClusterConfig
 from unbroken.render.errors import RenderError
 from unbroken.render.templates_env import environment
 
-_LAUNCH = Path(__file__).resolve().parents[2] / "training" / "launch"
 TEMPLATE = "job.sbatch.j2"
-# What the sbatch file decides; the trainer's own settings are the rest.
+# How long before the job's time limit its ranks are told to save and leave.
+WARNING_SECONDS = 180
+_LAUNCH = Path(__file__).resolve().parents[2] / "training" / "launch"
+# Settings of the sbatch file; all others belong to the trainer and go into job.yaml.
 _LAUNCHER_KEYS = frozenset({"gpus_per_node", "python"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Overlay:
-    """The rehearsal's changes to a job. None leaves the cluster file's value as it is."""
+    """The rehearsal's changes to a job, by the names of the cluster file's `training` section.
+
+    None leaves the cluster file's value as it is.
+    """
 
     gpus_per_node: int | None = None
+    """Ranks on a node."""
+    python: str | None = None
+    """Interpreter, absolute path."""
+    device: str | None = None
+    """cpu, cuda or auto."""
     preset: str | None = None
     num_steps: int | None = None
     checkpoint_every: int | None = None
-    python: str | None = None
-    device: str | None = None
+    """Steps between two checkpoints."""
+    validate_every: int | None = None
+    """Steps between two validations; 0 for none."""
+    validate_batches: int | None = None
+    context_length: int | None = None
+    """Tokens in one sample."""
+    train_batch_size: int | None = None
+    val_batch_size: int | None = None
+    learning_rate: float | None = None
+    min_learning_rate: float | None = None
+    warmup_fraction: float | None = None
+    precision: str | None = None
+    activation_offloading: bool | None = None
+    init_timeout_seconds: int | None = None
+    step_timeout_seconds: int | None = None
 
     def values(self) -> dict[str, object]:
         """Return the settings that this overlay sets."""
-        pairs = ((f.name, getattr(self, f.name)) for f in fields(self))
+        pairs = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: value for name, value in pairs if value is not None}
 
     def changes(self, config: ClusterConfig) -> list[tuple[str, object, object]]:
         """Return (setting, value in the cluster file, value in the rehearsal) for all that differ."""
         before = _settings(config)
-        return [(k, before.get(k), v) for k, v in self.values().items() if before.get(k) != v]
+        return [(k, before[k], v) for k, v in self.values().items() if before[k] != v]
 
 
 def job(config: ClusterConfig, overlay: Overlay | None) -> dict[str, str]:
-    """Return the text of job.sbatch and job.yaml. Raises RenderError without the checkout's template."""
+    """Return the texts of job.sbatch and job.yaml. Raises RenderError outside a checkout."""
     settings = _settings(config) | (overlay.values() if overlay else {})
-    trainer = {k: v for k, v in settings.items() if k not in _LAUNCHER_KEYS}
+    trainer = {name: value for name, value in settings.items() if name not in _LAUNCHER_KEYS}
     if not (_LAUNCH / TEMPLATE).is_file():
         raise RenderError(f"{_LAUNCH / TEMPLATE} is missing", "run this from a checkout of the project")
-    template = environment(_LAUNCH).get_template(TEMPLATE)
     return {
-        "job.sbatch": template.render(**_launcher(config, settings)),
+        "job.sbatch": environment(_LAUNCH).get_template(TEMPLATE).render(job=_launcher(config, settings)),
         "job.yaml": yaml.safe_dump(trainer, sort_keys=False),
     }
 
 
+def job_directory(config: ClusterConfig) -> str:
+    """Return where the job's files lie on the shared file system."""
+    return f"{config.storage.mount_path}/{config.user.name}/jobs/{config.training.preset}"
+
+
 def _settings(config: ClusterConfig) -> dict[str, object]:
-    """Return the trainer's settings with those of the launcher, before any overlay."""
-    settings: dict[str, object] = config.training.model_dump(mode="json")
-    group = config.worker_groups[0]
-    return settings | {"gpus_per_node": instance_types.get(group.instance_type).gpus, "device": "cuda"}
+    """Return the settings of trainer and launcher before any overlay; the job runs on the first group."""
+    gpus = _instance(config).gpus
+    launcher = {"gpus_per_node": max(gpus, 1), "device": "auto"}
+    return launcher | config.training.model_dump(mode="json")
 
 
-def _launcher(config: ClusterConfig, settings: dict[str, object]) -> dict[str, Any]:
-    """Return what the template may use."""
+def _launcher(config: ClusterConfig, settings: dict[str, object]) -> dict[str, object]:
+    """Return the variables that the template lists."""
     group = config.worker_groups[0]
     return {
-        "cluster_name": config.name,
+        "name": config.training.preset,
         "partition": group.partition,
         "num_nodes": group.num_instances,
-        "instance": instance_types.get(group.instance_type),
-        "mount_path": config.storage.mount_path,
-        "user": config.user.name,
-        **settings,
+        "gpus_per_node": settings["gpus_per_node"],
+        "directory": job_directory(config),
+        "code_directory": f"{config.storage.mount_path}/unbroken/current",
+        "python": settings["python"],
+        "warning_seconds": WARNING_SECONDS,
+        "environment": _environment(_instance(config)),
     }
+
+
+def _environment(instance: instance_types.InstanceType) -> dict[str, str]:
+    """Return what every rank's network libraries are told, by instance type."""
+    names: dict[str, str] = {}
+    if instance.efa_interfaces:
+        names |= {"FI_PROVIDER": "efa", "FI_LOG_LEVEL": "1"}
+    if instance.efa_rdma:
+        names["FI_EFA_USE_DEVICE_RDMA"] = "1"  # libfabric aborts where the device has no RDMA
+    if instance.gpus:
+        names["NCCL_DEBUG"] = "INFO"
+    return names
+
+
+def _instance(config: ClusterConfig) -> instance_types.InstanceType:
+    return instance_types.get(config.worker_groups[0].instance_type)
