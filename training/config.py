@@ -120,7 +120,8 @@ _CHOICES = {
 }
 _POSITIVE = (
     "context_length train_batch_size val_batch_size num_steps num_epochs learning_rate grad_clip "
-    "initializer_range rope_theta log_every checkpoint_every validate_batches init_timeout_seconds step_timeout_seconds"
+    "initializer_range rope_theta log_every checkpoint_every validate_batches init_timeout_seconds "
+    "step_timeout_seconds"
 ).split()
 _NOT_NEGATIVE = "seed min_learning_rate weight_decay validate_every".split()
 _BELOW_ONE = (

@@ -1,0 +1,107 @@
+"""Entry point of a rank: `python -m training.pretrain --config job.yaml`, started by torchrun or
+training.local.
+
+Exit codes: 0 trained to the end; 1 failed, the reason in run/failures/ and on stderr; 2 could not start,
+because of the job file or the way it was started; 3 told to stop by a signal, and a checkpoint of that step
+is saved. torchrun turns every code but 0 into 1, so read run/run_state.json to tell them apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from datetime import timedelta
+from pathlib import Path
+
+from training import runstate
+from training.config import JobConfig, JobConfigError, load
+from training.runstate import RunState
+
+EXIT_DONE, EXIT_FAILED, EXIT_CANNOT_START, EXIT_PREEMPTED = 0, 1, 2, 3
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one rank; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m training.pretrain")
+    parser.add_argument("--config", type=Path, required=True, help="the job file, job.yaml")
+    path: Path = parser.parse_args(arguments).config
+    try:
+        config = load(path)
+    except JobConfigError as error:
+        print(error, file=sys.stderr)
+        return EXIT_CANNOT_START
+    if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
+        print(
+            "training.pretrain: no RANK in the environment\n  hint: start it with torchrun", file=sys.stderr
+        )
+        return EXIT_CANNOT_START
+    return _run(config, path.absolute().parent / config.directory)
+
+
+def _run(config: JobConfig, directory: Path) -> int:
+    rank = int(os.environ["RANK"])
+    (directory / "run").mkdir(parents=True, exist_ok=True)
+    try:
+        status = _train(config, directory)
+    except Exception as error:  # whatever it is, the launcher must learn it before the process is gone
+        _record_failure(directory / "run", rank, error)
+        return EXIT_FAILED
+    return EXIT_DONE if status == runstate.DONE else EXIT_PREEMPTED
+
+
+def _train(config: JobConfig, directory: Path) -> str:
+    # imported here: torch takes seconds, and a wrong job file should not
+    import torch
+    import torch.distributed as dist
+
+    from training.loop import Trainer
+
+    device = _device(config, torch.cuda.is_available())
+    if device == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group(
+        "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo",
+        timeout=timedelta(seconds=config.init_timeout_seconds),
+    )
+    try:
+        trainer = Trainer(config, directory, torch.device(device), os.environ.get("SLURM_JOB_ID", ""))
+        return trainer.run()
+    finally:
+        dist.destroy_process_group()
+
+
+def _device(config: JobConfig, has_gpu: bool) -> str:
+    if config.device == "auto":
+        return "cuda" if has_gpu else "cpu"
+    if config.device == "cuda" and not has_gpu:
+        raise RuntimeError("device: cuda is asked for, but torch finds no GPU")
+    return config.device
+
+
+def _record_failure(run_directory: Path, rank: int, error: Exception) -> None:
+    traceback.print_exception(error)
+    text = f"{type(error).__name__}: {error}".splitlines()[0]
+    runstate.write_failure(run_directory, rank, text, from_a_peer=_from_a_peer(error))
+    if rank == 0:
+        before = runstate.read_state(run_directory)
+        failed = RunState(
+            status=runstate.FAILED,
+            step=before.step,
+            checkpoint=before.checkpoint,
+            reason=text,
+            job_id=before.job_id,
+            attempt=before.attempt,
+        )
+        runstate.write_state(run_directory, failed)
+
+
+def _from_a_peer(error: Exception) -> bool:
+    """Whether this rank only noticed that another one had gone."""
+    signs = ("DistNetworkError", "DistBackendError", "Connection closed by peer", "Connection reset by peer")
+    return any(sign in f"{type(error).__name__}: {error}" for sign in signs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

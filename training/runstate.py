@@ -1,0 +1,87 @@
+"""The files of a run directory that programs outside the ranks read: run_state.json, metrics.jsonl,
+failures/.
+
+Standard library only, since the launcher uses it too. run_state.json is replaced whole, never half written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+SCHEMA_VERSION = 1
+STARTING, RUNNING, DONE, PREEMPTED, FAILED = "starting", "running", "done", "preempted", "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunState:
+    """Where a run stands. Written by the launcher before a start and by rank 0 afterwards."""
+
+    status: str
+    """starting, running, done, preempted (told to stop, saved and left) or failed."""
+    step: int = 0
+    """Steps finished and saved: what a restart goes on from."""
+    checkpoint: str | None = None
+    """Directory name of the newest committed checkpoint."""
+    reason: str = ""
+    """Why it stopped, for preempted and failed."""
+    job_id: str = ""
+    attempt: int = 0
+    """Counts the starts of the ranks in this run directory, from 1."""
+    schema_version: int = SCHEMA_VERSION
+
+
+def read_state(run_directory: Path) -> RunState:
+    """The state on disk; a fresh one where there is none. Raises ValueError for a file of another version."""
+    try:
+        content: dict[str, Any] = json.loads((run_directory / "run_state.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return RunState(status=STARTING)
+    if content.get("schema_version") != SCHEMA_VERSION:
+        raise ValueError(f"{run_directory}/run_state.json: not of schema_version {SCHEMA_VERSION}")
+    return RunState(**content)
+
+
+def write_state(run_directory: Path, state: RunState) -> None:
+    """Replace run_state.json in one move."""
+    replace_text(run_directory / "run_state.json", json.dumps(asdict(state)) + "\n")
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file aside, flush it to the disk and rename it, so that readers see the old or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    with aside.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)
+
+
+def append_line(path: Path, content: dict[str, Any]) -> None:
+    """Add one JSON line in a single write."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(content) + "\n")
+
+
+def write_failure(run_directory: Path, rank: int, error: str, *, from_a_peer: bool) -> None:
+    """Record why a rank dies. `from_a_peer`: it only noticed that another rank had gone."""
+    record = {"t": time.time(), "rank": rank, "error": error, "from_a_peer": from_a_peer}
+    replace_text(run_directory / "failures" / f"rank-{rank}.json", json.dumps(record) + "\n")
+
+
+def clear_failures(run_directory: Path) -> None:
+    """Forget the failures of earlier starts."""
+    for path in (run_directory / "failures").glob("rank-*.json"):
+        path.unlink(missing_ok=True)
+
+
+def first_failure(run_directory: Path) -> str | None:
+    """The error that came first, leaving out those that only followed from another rank's end."""
+    records = [json.loads(p.read_text(encoding="utf-8")) for p in (run_directory / "failures").glob("rank-*")]
+    records.sort(key=lambda record: (record["from_a_peer"], record["t"]))
+    return records[0]["error"] if records and not records[0]["from_a_peer"] else None
