@@ -1,17 +1,32 @@
 """HyperPodService: the front of the emulated service; every public operation is a method here.
 
-Requests and answers are plain dicts in the SageMaker API's own shapes. What each operation does lives in the
-modules beside this one.
+Requests and answers are plain dicts in the SageMaker API's own shapes, times as seconds since the epoch. What
+each operation does lives in the modules beside this one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from unbroken.rehearsal.hyperpod import (
+    batch,
+    create,
+    fleet,
+    lookup,
+    messages,
+    recovery,
+    schema,
+    software,
+    update,
+    views,
+)
 from unbroken.rehearsal.hyperpod.machines import Machines, NodeStore
 from unbroken.rehearsal.hyperpod.settings import Clock, Events, Settings
+from unbroken.rehearsal.hyperpod.states import SETTLED, Cluster
+from unbroken.rehearsal.hyperpod.world import World
 
 Request = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -31,67 +46,126 @@ class HyperPodService:
     """The emulated service. Thread-safe. Operations raise ServiceError; the long ones go on in a thread."""
 
     def __init__(
-        self, machines: Machines, aws: NodeStore, events: Events, clock: Clock, settings: Settings
+        self,
+        machines: Machines,
+        aws: NodeStore,
+        events: Events,
+        clock: Clock,
+        settings: Settings,
+        spawn: Callable[[str, Callable[[], None]], None] | None = None,
     ) -> None:
-        """Nothing is started; ``start`` starts the health poll."""
+        """Nothing is started before ``start``. ``spawn`` runs long work, in a thread by default."""
+        self.world = World(machines, aws, events, clock, settings)
+        if spawn is not None:
+            self.world.spawn = spawn
+        self._poller = threading.Thread(target=self._watch, name="hyperpod-health", daemon=True)
 
     def start(self) -> None:
         """Watch for machines that die by themselves, in a thread."""
+        self._poller.start()
 
     def close(self) -> None:
         """Stop the threads and end every machine."""
+        self.world.closing.set()
+        if self._poller.is_alive():
+            self._poller.join()
+        with self.world.changed:
+            machines = [
+                n.machine for c in self.world.clusters.values() for n in c.nodes if n.machine is not None
+            ]
+            self.world.changed.notify_all()
+        fleet.together(lambda machine: machine.power_off(), machines)
+        fleet.together(lambda machine: machine.discard(), machines)
+        self.world.machines.close()
+
+    def poll_health(self) -> None:
+        """Look once at all machines; ``start`` does this again and again."""
+        recovery.poll(self.world)
+
+    def _watch(self) -> None:
+        while not self.world.closing.wait(self.world.settings.health_poll_seconds):
+            self.poll_health()
 
     def create_cluster(self, request: Request) -> Answer:
         """CreateCluster. Returns ``{"ClusterArn"}`` with the cluster in Creating."""
-        raise NotImplementedError
+        return create.create(self.world, request)
 
     def update_cluster(self, request: Request) -> Answer:
         """UpdateCluster: groups named are changed or added, InstanceGroupsToDelete go, others stay."""
-        raise NotImplementedError
+        return update.update(self.world, request)
 
     def update_cluster_software(self, request: Request) -> Answer:
         """UpdateClusterSoftware: fresh roots, same instance ids, lifecycle scripts again."""
-        raise NotImplementedError
+        return software.update(self.world, request)
 
     def delete_cluster(self, request: Request) -> Answer:
         """DeleteCluster."""
-        raise NotImplementedError
+        return create.delete(self.world, request)
+
+    def create_from_cloudformation(self, properties: Mapping[str, Any]) -> Answer:
+        """Create an ``AWS::SageMaker::Cluster``; ``wait`` tells how it ended."""
+        return self.create_cluster(schema.from_cloudformation(properties))
+
+    def update_from_cloudformation(self, properties: Mapping[str, Any]) -> Answer:
+        """Make an existing cluster what the properties describe; groups they do not name are deleted."""
+        desired = schema.from_cloudformation(properties)
+        with self.world.changed:
+            cluster = lookup.cluster(self.world, desired["ClusterName"])
+            request = update.from_desired(cluster, desired)
+        return self.update_cluster(request)
 
     def wait(self, name_or_arn: str, timeout: float) -> Outcome:
         """Wait until no operation runs on the cluster; raises TimeoutError after ``timeout`` seconds."""
-        raise NotImplementedError
+        with self.world.changed:
+            known = [c for c in self.world.clusters.values() if name_or_arn in (c.name, c.arn)]
+            if not known:
+                return Outcome(True, "Deleted", messages.NO_CLUSTER.format(name=name_or_arn))
+            if not self.world.changed.wait_for(lambda: self._at_rest(known[0]), timeout):
+                raise TimeoutError(
+                    f"cluster {known[0].name} was still {known[0].status.value} after {timeout:g} s"
+                )
+            return self._outcome(known[0])
+
+    def _at_rest(self, cluster: Cluster) -> bool:
+        return cluster.name not in self.world.clusters or cluster.status in SETTLED
+
+    def _outcome(self, cluster: Cluster) -> Outcome:
+        if cluster.name not in self.world.clusters:
+            return Outcome(True, "Deleted", "")
+        return Outcome(cluster.last_ok, cluster.status.value, "" if cluster.last_ok else cluster.failure)
 
     def describe_cluster(self, request: Request) -> Answer:
         """DescribeCluster."""
-        raise NotImplementedError
+        return views.describe_cluster(self.world, request)
 
     def list_clusters(self, request: Request) -> Answer:
         """ListClusters."""
-        raise NotImplementedError
+        return views.list_clusters(self.world, request)
 
     def list_cluster_nodes(self, request: Request) -> Answer:
         """ListClusterNodes."""
-        raise NotImplementedError
+        return views.list_nodes(self.world, request)
 
     def describe_cluster_node(self, request: Request) -> Answer:
         """DescribeClusterNode."""
-        raise NotImplementedError
+        return views.describe_node(self.world, request)
 
     def batch_replace_cluster_nodes(self, request: Request) -> Answer:
         """BatchReplaceClusterNodes."""
-        raise NotImplementedError
+        return batch.run(self.world, "BatchReplaceClusterNodes", request)
 
     def batch_reboot_cluster_nodes(self, request: Request) -> Answer:
         """BatchRebootClusterNodes."""
-        raise NotImplementedError
+        return batch.run(self.world, "BatchRebootClusterNodes", request)
 
     def list_cluster_events(self, request: Request) -> Answer:
         """ListClusterEvents."""
-        raise NotImplementedError
+        return views.list_events(self.world, request)
 
     def replace_requested(self, cluster: str, node_name: str, reason: str) -> Answer:
         """The cluster agent asks for a node's recovery; ``{"accepted": bool, "message": str}``.
 
         ``reason`` is matched exactly: ``Action:Replace`` or ``Action:Reboot``; all else is silently ignored.
+        An empty ``cluster`` looks the node up in all clusters.
         """
-        raise NotImplementedError
+        return recovery.requested(self.world, cluster, node_name, reason)

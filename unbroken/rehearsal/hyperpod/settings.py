@@ -50,8 +50,8 @@ class Settings:
     require_patched: bool = False
     """Refuse replace and reboot until UpdateClusterSoftware ran once, as AWS does for older clusters."""
 
-    continuous_attempts: int = 3
-    """How often a failing worker is booted with NodeProvisioningMode Continuous; AWS goes on retrying."""
+    continuous_retry_seconds: float = 1.0
+    """Pause before a failed worker is booted again with NodeProvisioningMode Continuous."""
 
     min_count_timeout_seconds: float = 10.0
     """How long a group may stay below its MinInstanceCount before it is rolled back; 3 hours on AWS."""

@@ -1,0 +1,128 @@
+"""One node, from nothing to a lifecycle script that ended well.
+
+Order as observed on AWS: start the image, EFA check, files under /opt/ml/config, bundle, script. A failure of
+the EFA check leaves no lifecycle log.
+"""
+
+from __future__ import annotations
+
+import subprocess
+
+from unbroken.catalog import instance_types
+from unbroken.rehearsal.hyperpod import addresses, config_files, messages, node_setup, rules
+from unbroken.rehearsal.hyperpod.lifecycle import LifecycleSource, source_of
+from unbroken.rehearsal.hyperpod.logs import PATH, LifecycleLog
+from unbroken.rehearsal.hyperpod.machines import AccessDenied, Machine, MachineError, MachineSpec, NotFound
+from unbroken.rehearsal.hyperpod.states import Cluster, ClusterStatus, Node
+from unbroken.rehearsal.hyperpod.world import World
+
+
+class BootFailure(Exception):
+    """A node did not come up; the message is what the service shows for it."""
+
+
+def boot(world: World, cluster: Cluster, node: Node, *, replacement: bool = False) -> None:
+    """Bring up a fresh machine for a node and run its lifecycle script; raises BootFailure."""
+    source = source_of(cluster.groups[node.group].spec)
+    try:
+        machine = _start(world, cluster, node, source.role_name)
+        _check_efa(world, cluster, node, replacement=replacement)
+        log = LifecycleLog(world, cluster, node, machine)
+        bundle = _fetch(world, source, log)
+        node_setup.configure(world, cluster, node, source, bundle)
+        node_setup.unpack(machine, source, bundle)
+        _run_script(world, machine, source, log)
+    except (MachineError, subprocess.SubprocessError) as error:
+        raise BootFailure(f"{messages.MACHINE_FAILED} {error}") from error
+
+
+def _start(world: World, cluster: Cluster, node: Node, role_name: str) -> Machine:
+    spec = _machine_spec(cluster, node, role_name)
+    if node.machine is not None:
+        node.machine.power_off()
+        node.machine.discard()
+    if node.interface_id is None:
+        node.interface_id = world.aws.attach_interface(
+            cluster.subnet.subnet_id, cluster.security_group_ids, node.address
+        )
+    machine = world.machines.create(spec)
+    _adopt(world, cluster, node, machine)
+    machine.boot(world.settings.boot_timeout_seconds)
+    return machine
+
+
+def _adopt(world: World, cluster: Cluster, node: Node, machine: Machine) -> None:
+    """Give the machine to the node, unless the cluster is on its way out and nobody would end it."""
+    with world.changed:
+        if not world.closing.is_set() and cluster.status is not ClusterStatus.DELETING:
+            node.machine = machine
+            return
+    machine.discard()
+    raise BootFailure(messages.MACHINE_FAILED)
+
+
+def _machine_spec(cluster: Cluster, node: Node, role_name: str) -> MachineSpec:
+    spec = cluster.groups[node.group].spec
+    hardware = instance_types.get(spec["InstanceType"])
+    return MachineSpec(
+        name=node.name,
+        address=node.address,
+        prefix_len=addresses.prefix_length(cluster.subnet.cidr),
+        gateway=addresses.router(cluster.subnet.cidr),
+        instance_type=hardware.name,
+        instance_id=node.instance_id,
+        role_name=role_name,
+        gpus=hardware.gpus,
+        nvme_gib=hardware.nvme_gib,
+        ebs_gib=_ebs_gib(spec.get("InstanceStorageConfigs", [])),
+    )
+
+
+def _ebs_gib(storage: list[dict[str, dict[str, int]]]) -> int:
+    """Size of the volume at /opt/sagemaker; 0 where the group has none."""
+    volumes = [item["EbsVolumeConfig"] for item in storage if "EbsVolumeConfig" in item]
+    return next((v.get("VolumeSizeInGB", 0) for v in volumes if not v.get("RootVolume", False)), 0)
+
+
+def _check_efa(world: World, cluster: Cluster, node: Node, *, replacement: bool) -> None:
+    instance_type = cluster.groups[node.group].spec["InstanceType"]
+    if instance_types.get(instance_type).efa_interfaces == 0:
+        return
+    found = [world.aws.security_group(group_id) for group_id in cluster.security_group_ids]
+    if not rules.efa_reachable(group for group in found if group is not None):
+        raise BootFailure(messages.REPLACEMENT_EFA_FAILED if replacement else messages.EFA_FAILED)
+
+
+def _fetch(world: World, source: LifecycleSource, log: LifecycleLog) -> dict[str, bytes]:
+    """The bundle, read with the execution role's permissions."""
+    log.note(messages.LOG_DOWNLOADING)
+    try:
+        bundle = world.aws.fetch(source.s3_uri, source.role_name)
+    except (AccessDenied, NotFound) as error:
+        log.note(f"[SageMaker] {error}")
+        raise BootFailure(messages.LIFECYCLE_FAILED) from error
+    if source.script not in bundle:
+        log.note(f"[SageMaker] {source.script} is not below {source.s3_uri}")
+        raise BootFailure(messages.LIFECYCLE_FAILED)
+    return bundle
+
+
+def _run_script(world: World, machine: Machine, source: LifecycleSource, log: LifecycleLog) -> None:
+    """Run the script as root in its folder; its log is shipped as it grows."""
+    limit = world.settings.lifecycle_timeout_seconds
+    try:
+        with log.following():
+            done = machine.run(
+                ["bash", source.script],
+                timeout=limit,
+                cwd=source.folder,
+                env={"SAGEMAKER_RESOURCE_CONFIG_PATH": config_files.RESOURCE_CONFIG},
+                stdout_path=PATH,
+            )
+    except subprocess.TimeoutExpired as error:
+        log.note(f"[SageMaker] {source.script} did not end within {limit:g} s")
+        raise BootFailure(messages.LIFECYCLE_FAILED) from error
+    if done.returncode != 0:
+        log.note(f"[SageMaker] {source.script} ended with exit code {done.returncode}")
+        raise BootFailure(messages.LIFECYCLE_FAILED)
+    log.note(messages.LOG_SUCCEEDED)

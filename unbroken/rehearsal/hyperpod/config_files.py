@@ -1,0 +1,99 @@
+"""The files the service keeps under /opt/ml/config on a Slurm node.
+
+Shapes: HyperPod field notes in awslabs/awsome-distributed-ai (hyperpod-mental-model.md, 2026). One key a
+line, since scripts in use read them with sed. /opt/ml/metadata/resource-metadata.json is absent, as it was on
+the nodes that were looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from unbroken.rehearsal.hyperpod.lifecycle import PARAMETERS_FILE, LifecycleSource
+from unbroken.rehearsal.hyperpod.settings import Settings
+from unbroken.rehearsal.hyperpod.states import Cluster, Node, NodeStatus
+
+FOLDER = "/opt/ml/config"
+RESOURCE_CONFIG = f"{FOLDER}/resource_config.json"
+
+
+def resource_config(cluster: Cluster) -> bytes:
+    """resource_config.json: all groups with their instances; call it with the lock held."""
+    addresses = [node.address for node in cluster.controllers()]
+    return _json(
+        {
+            "ClusterConfig": {
+                "ClusterName": cluster.name,
+                "ClusterArn": cluster.arn,
+                "ClusterType": "Slurm",
+                "SlurmConfig": {
+                    "PrimaryControllerIp": addresses[0] if addresses else "",
+                    "SecondaryControllerIps": addresses[1:],
+                },
+            },
+            "InstanceGroups": [_group(cluster, name) for name in cluster.groups],
+        }
+    )
+
+
+def node_files(
+    cluster: Cluster, node: Node, source: LifecycleSource, bundle: dict[str, bytes], settings: Settings
+) -> dict[str, bytes]:
+    """Everything a node has there before its lifecycle script runs, but resource_config.json."""
+    config_uri = f"s3://hyperpod-service-{settings.region}/{cluster.cluster_id}/resource_config.json"
+    files = {
+        f"{FOLDER}/life_cycle_config.json": _json({"S3Uri": source.s3_uri, "OnCreate": source.script}),
+        f"{FOLDER}/host_agent.json": _json({"ResourceConfigS3Uri": config_uri}),
+    }
+    if PARAMETERS_FILE in bundle:
+        files[f"{FOLDER}/{PARAMETERS_FILE}"] = bundle[PARAMETERS_FILE]
+    if cluster.is_controller(node):
+        files[f"{FOLDER}/cluster_agent.json"] = _json(_agent(config_uri))
+    return files
+
+
+def emulator_file(cluster: Cluster, settings: Settings) -> bytes:
+    """What the emulated agents must know and the real ones have otherwise; nothing of it exists on AWS."""
+    return _json(
+        {"cluster": cluster.name, "gres": settings.gres, "controller_group": cluster.controller_group}
+    )
+
+
+def _agent(config_uri: str) -> dict[str, Any]:
+    slurm = {
+        "EnableTopology": False,
+        "TopologyLabel": None,
+        "UseInstanceNames": False,
+        "CreateMagneticReservations": False,
+    }
+    return {"ResourceConfigS3Uri": config_uri, "SlurmConfiguration": slurm}
+
+
+def _group(cluster: Cluster, name: str) -> dict[str, Any]:
+    members = [n for n in cluster.members(name) if n.status is not NodeStatus.SHUTTING_DOWN]
+    return {
+        "Name": name,
+        "InstanceType": cluster.groups[name].spec["InstanceType"],
+        "Instances": [_instance(node) for node in members] or None,
+    }
+
+
+def _instance(node: Node) -> dict[str, Any]:
+    return {
+        "InstanceName": node.instance_name,
+        "InstanceId": node.instance_id,
+        "AgentIpAddress": agent_address(node.address),
+        "CustomerIpAddress": node.address,
+        "InstanceLabel": None,
+    }
+
+
+def agent_address(address: str) -> str:
+    """A made-up address on the agents' own network, 172.16.0.0/16; no such interface exists here."""
+    third, fourth = address.split(".")[2:]
+    return f"172.16.{third}.{fourth}"
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=2) + "\n").encode()

@@ -1,0 +1,105 @@
+"""What the service puts on a machine before its script runs: files, the munge key, Slurm's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+
+from unbroken.rehearsal.hyperpod import config_files
+from unbroken.rehearsal.hyperpod.lifecycle import LifecycleSource
+from unbroken.rehearsal.hyperpod.machines import Machine, MachineError
+from unbroken.rehearsal.hyperpod.states import Cluster, Node
+from unbroken.rehearsal.hyperpod.world import World
+
+MARKER = "/opt/sagemaker_cluster"
+MUNGE_KEY = "/etc/munge/munge.key"
+SLURM_CONF = "/opt/slurm/etc/slurm.conf"
+EMULATOR_FILE = "/opt/rehearsal/etc/emulator.json"
+_SHORT = 30.0
+"""Seconds a small command may take inside a machine."""
+
+
+def configure(
+    world: World, cluster: Cluster, node: Node, source: LifecycleSource, bundle: dict[str, bytes]
+) -> None:
+    """Write the files, start what waits for them, and on the controller wait for the agent's slurm.conf."""
+    machine = node.machine
+    if machine is None:
+        raise MachineError(f"{node.name} has no machine")
+    for path, data in config_files.node_files(cluster, node, source, bundle, world.settings).items():
+        machine.put(path, data)
+    machine.put(EMULATOR_FILE, config_files.emulator_file(cluster, world.settings))
+    _put_munge_key(machine, cluster.munge_key)
+    with world.changed:
+        resources = config_files.resource_config(cluster)
+    machine.put(config_files.RESOURCE_CONFIG, resources)
+    if cluster.is_controller(node):
+        _command(machine, ["systemctl", "restart", "sagemaker-cluster-agent"])
+        _wait_for_slurm_conf(world, machine)
+
+
+def unpack(machine: Machine, source: LifecycleSource, bundle: dict[str, bytes]) -> None:
+    """Write the bundle where the service unpacks it. S3 keeps no modes, so no file is executable."""
+    for relative, data in bundle.items():
+        if relative.endswith("/") or ".." in PurePosixPath(relative).parts:
+            continue
+        machine.put(f"{source.folder}/{relative}", data)
+
+
+def push_resource_config(world: World, cluster: Cluster) -> None:
+    """Give all running nodes the new resource_config.json: the controller now, the others later."""
+    with world.changed:
+        text = config_files.resource_config(cluster)
+    _put_where_alive(cluster, text, cluster.is_controller)
+
+    def late() -> None:
+        world.clock.sleep(world.settings.worker_config_lag_seconds)
+        with world.changed:
+            fresh = config_files.resource_config(cluster)
+        _put_where_alive(cluster, fresh, lambda node: not cluster.is_controller(node))
+
+    world.spawn("resource-config", late)
+
+
+def _put_where_alive(cluster: Cluster, text: bytes, wanted: Callable[[Node], bool]) -> None:
+    for node in list(cluster.nodes):
+        machine = node.machine
+        if machine is None or not wanted(node) or not machine.alive():
+            continue
+        try:
+            machine.put(config_files.RESOURCE_CONFIG, text)
+        except (MachineError, OSError):
+            continue  # it died meanwhile; its replacement gets the file at boot
+
+
+def _put_munge_key(machine: Machine, key: bytes) -> None:
+    """The service owns the key: the same on all nodes of a cluster, and munge runs before the script does."""
+    machine.put(MUNGE_KEY, key, 0o400)
+    _command(machine, ["mkdir", "-p", MARKER])
+    _command(machine, ["chown", "munge:munge", MUNGE_KEY])
+    _command(machine, ["systemctl", "restart", "munge"])
+
+
+def _command(machine: Machine, argv: Sequence[str]) -> None:
+    done = machine.run(argv, timeout=_SHORT)
+    if done.returncode != 0:
+        raise MachineError(f"{machine.spec.name}: {' '.join(argv)} ended with exit code {done.returncode}")
+
+
+def _wait_for_slurm_conf(world: World, machine: Machine) -> None:
+    """The lifecycle script starts slurmctld, so the agent's file must be there before it."""
+    limit = world.settings.slurm_conf_timeout_seconds
+    deadline = world.clock.now() + limit
+    while not _has(machine, SLURM_CONF):
+        if world.clock.now() >= deadline:
+            raise MachineError(
+                f"{machine.spec.name}: the cluster agent wrote no {SLURM_CONF} within {limit:g} s"
+            )
+        world.clock.sleep(0.1)
+
+
+def _has(machine: Machine, path: str) -> bool:
+    try:
+        return bool(machine.get(path))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,163 @@
+"""What the service remembers: clusters, groups and nodes, with the states the API has for each.
+
+Plain records without behaviour; every change goes through ``journal.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from unbroken.rehearsal.hyperpod.machines import Machine, Subnet
+
+
+class ClusterStatus(str, Enum):
+    """ClusterStatus of the SageMaker API."""
+
+    CREATING = "Creating"
+    DELETING = "Deleting"
+    FAILED = "Failed"
+    IN_SERVICE = "InService"
+    ROLLING_BACK = "RollingBack"
+    SYSTEM_UPDATING = "SystemUpdating"
+    UPDATING = "Updating"
+
+
+SETTLED = frozenset({ClusterStatus.IN_SERVICE, ClusterStatus.FAILED})
+"""Statuses in which no operation on the whole cluster runs."""
+
+
+class NodeStatus(str, Enum):
+    """InstanceStatus.Status of the SageMaker API, as far as it is emulated."""
+
+    RUNNING = "Running"
+    FAILURE = "Failure"
+    PENDING = "Pending"
+    SHUTTING_DOWN = "ShuttingDown"
+    SYSTEM_UPDATING = "SystemUpdating"
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A node's status from one moment on."""
+
+    t: float
+    status: NodeStatus
+    message: str
+
+
+@dataclass
+class Node:
+    """One place in the cluster; the instance that fills it may be replaced."""
+
+    group: str
+    index: int
+    """Counts from 1 within the group."""
+    address: str
+    instance_id: str
+    launched: float
+    history: list[Sighting]
+    """Never empty; the last entry is the truth, the API may still show an earlier one."""
+    machine: Machine | None = None
+    interface_id: str | None = None
+    software_updated: float | None = None
+    operation: str | None = None
+    """The operation that holds this node now; None when it is free."""
+
+    @property
+    def name(self) -> str:
+        """Host name and Slurm name: ``ip-A-B-C-D``, never zero-padded."""
+        return "ip-" + self.address.replace(".", "-")
+
+    @property
+    def instance_name(self) -> str:
+        """The name in resource_config.json: ``<group>-<n>``."""
+        return f"{self.group}-{self.index}"
+
+    @property
+    def status(self) -> NodeStatus:
+        """The status now."""
+        return self.history[-1].status
+
+    @property
+    def message(self) -> str:
+        """The message now; it stays after the status it came with is over."""
+        return self.history[-1].message
+
+    def seen_at(self, t: float) -> Sighting:
+        """What was true at a time; the oldest known where the time lies before it."""
+        return next((s for s in reversed(self.history) if s.t <= t), self.history[0])
+
+
+@dataclass
+class Group:
+    """One instance group: what was asked for, and how far it is."""
+
+    spec: Mapping[str, Any]
+    """A ClusterInstanceGroupSpecification of the API."""
+    status: str = "Creating"
+    software_update: str | None = None
+
+    @property
+    def name(self) -> str:
+        """InstanceGroupName."""
+        return str(self.spec["InstanceGroupName"])
+
+    @property
+    def target(self) -> int:
+        """How many instances it should have."""
+        return int(self.spec["InstanceCount"])
+
+    @property
+    def minimum(self) -> int:
+        """MinInstanceCount; 0 where none is set."""
+        return int(self.spec.get("MinInstanceCount", 0))
+
+
+@dataclass
+class Cluster:
+    """One cluster."""
+
+    name: str
+    cluster_id: str
+    arn: str
+    created: float
+    request: dict[str, Any]
+    """The CreateCluster request without its groups, with later updates folded in."""
+    groups: dict[str, Group]
+    controller_group: str
+    munge_key: bytes
+    subnet: Subnet
+    security_group_ids: list[str]
+    status: ClusterStatus = ClusterStatus.CREATING
+    failure: str = ""
+    last_ok: bool = True
+    """Whether the last operation on the whole cluster succeeded."""
+    patched: bool = False
+    nodes: list[Node] = field(default_factory=list)
+    told: list[dict[str, Any]] = field(default_factory=list)
+    """ClusterEventSummary records, oldest first."""
+
+    @property
+    def continuous(self) -> bool:
+        """Whether NodeProvisioningMode is Continuous."""
+        return self.request.get("NodeProvisioningMode") == "Continuous"
+
+    @property
+    def recovers(self) -> bool:
+        """Whether NodeRecovery lets the service act by itself."""
+        return bool(self.request.get("NodeRecovery", "Automatic") == "Automatic")
+
+    def members(self, group: str) -> list[Node]:
+        """A group's nodes in the order of their index."""
+        return sorted((n for n in self.nodes if n.group == group), key=lambda n: n.index)
+
+    def controllers(self) -> list[Node]:
+        """The controller group's nodes."""
+        return self.members(self.controller_group)
+
+    def is_controller(self, node: Node) -> bool:
+        """Whether the node belongs to the controller group."""
+        return node.group == self.controller_group
