@@ -79,24 +79,30 @@ def rehearse(
     reduced: Annotated[
         bool, typer.Option("--reduced", help="Rehearse without nodes, as on a machine that cannot have them.")
     ] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Workers in the first group, if not as in the cluster file.")
+    ] = None,
+    short: Annotated[bool, typer.Option("--short", help="Two workers at most and few steps.")] = False,
+    rehearsal: Rehearsal = None,
     as_json: Json = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing (it asks nothing yet).")] = False,
 ) -> None:
     """Deploy the cluster on this machine, run its job, break a node, watch it recover, destroy it all."""
     from unbroken.cli.rehearse import rehearse_verb, take_down
 
     if down:
-        take_down(as_json)
+        take_down(rehearsal)
         return
     rehearse_verb(
         cluster=cluster,
         fault=fault,
         steps=steps,
+        workers=workers,
+        short=short,
         out=out,
         keep=keep,
         reduced=reduced,
         as_json=as_json,
-        yes=yes,
     )
 
 
@@ -135,20 +141,28 @@ def exec(
 
 def exit_code(verb: Callable[[], object]) -> int:
     """Run a verb; its errors become a sentence on stderr and an exit code, never a traceback."""
-    from unbroken.ops.errors import CheckFailed, OpsError
-
     try:
         verb()
-    except CheckFailed as error:
-        output.failure(error.message, error.hint)
-        return 1
-    except OpsError as error:
-        output.failure(error.message, error.hint)
-        return 2
     except KeyboardInterrupt:
         output.talk("interrupted")
         return 130
+    except Exception as error:
+        return _explained(error)
     return 0
+
+
+def _explained(error: Exception) -> int:
+    """Say what a user can understand, and the exit code; anything else is an error of ours and goes on."""
+    from unbroken.config import ConfigError
+    from unbroken.ops.errors import CheckFailed, OpsError
+
+    if isinstance(error, ConfigError):
+        output.talk(str(error))
+        return 2
+    if isinstance(error, OpsError):
+        output.failure(error.message, error.hint)
+        return 1 if isinstance(error, CheckFailed) else 2
+    raise error
 
 
 def run() -> None:

@@ -1,0 +1,80 @@
+"""The verb `rehearse`: options in, progress while it runs, a summary at the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import typer
+
+from unbroken import config
+from unbroken.cli import output
+from unbroken.cli.progress import display
+from unbroken.cli.summary import lines
+from unbroken.ops import kept
+from unbroken.ops.rehearse.interrupts import Interrupted
+from unbroken.ops.rehearse.options import Options
+from unbroken.ops.rehearse.run import rehearse
+from unbroken.ops.rehearse.stages import StageFailed
+
+
+def rehearse_verb(
+    *,
+    cluster: str | None,
+    fault: str,
+    steps: int | None,
+    workers: int | None,
+    short: bool,
+    out: Path,
+    keep: bool,
+    reduced: bool,
+    as_json: bool,
+) -> None:
+    """Rehearse; the errors of it go to the caller."""
+    file = config.find(cluster, os.environ)
+    options = Options(file, fault, steps, workers, short, out, keep, reduced)
+    with display(sys.stderr) as shown:
+        try:
+            report = rehearse(options, shown)
+        except StageFailed as error:
+            shown.close()
+            _explain(error, out)
+            raise
+        except Interrupted as error:
+            shown.close()
+            output.talk("interrupted; everything it had started is gone")
+            raise typer.Exit(error.exit_code) from None
+    if as_json:
+        output.data(report.model_dump_json(indent=2))
+    output.talk("\n".join(["", *lines(report, out, sys.stderr)]))
+    if keep:
+        _say_kept()
+
+
+def _explain(error: StageFailed, out: Path) -> None:
+    """The last lines of the log that explains a failure, before the sentence that says it."""
+    if error.log_lines:
+        output.talk(f"\nthe end of {error.log_name or 'the log'}:")
+        for line in error.log_lines:
+            output.talk(f"  {line[: output.width() - 2]}")
+    output.talk(f"\nthe stage '{error.stage}' failed; the report is {out / 'report.html'}")
+
+
+def _say_kept() -> None:
+    output.talk("\nthe cluster is still up:")
+    rows = [
+        ("  unbroken status", "its nodes"),
+        ("  unbroken connect controller", "a shell on a node"),
+        ("  unbroken exec controller -- sinfo", "a command on a node"),
+        ("  unbroken rehearse --down", "destroy it"),
+    ]
+    output.talk(output.table(rows))
+
+
+def take_down(identity: str | None) -> None:
+    """Destroy a kept rehearsal."""
+    found = kept.find(identity)
+    with display(sys.stderr) as shown:
+        kept.take_down(found, shown)
+    output.talk(f"the rehearsal {found.id} is gone")

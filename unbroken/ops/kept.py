@@ -1,0 +1,108 @@
+"""Rehearsals that were left up on purpose: which there are, their nodes, commands on them, and their end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from unbroken.ops.errors import CannotRun
+from unbroken.ops.rehearse import environment, places, sweep
+from unbroken.ops.rehearse.cdk import Cdk
+from unbroken.ops.rehearse.cluster import Cluster, Node
+from unbroken.ops.rehearse.places import Places
+from unbroken.ops.rehearse.run import cleaners
+from unbroken.ops.rehearse.stages import Display, Stages
+from unbroken.rehearsal.aws.process import ServerInfo
+from unbroken.rehearsal.events import EventLog, read
+
+STOP_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A rehearsal that is up."""
+
+    id: str
+    state: Path
+    server_pid: int
+    begin: dict[str, Any]
+    """What its `rehearse/begin` event says."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """Its nodes."""
+        return Cluster(self.state, self.server_pid, self.begin["controller_group"])
+
+
+def find(identity: str | None = None, base: Path | None = None) -> Kept:
+    """The rehearsal of that id, else the newest that is up. CannotRun if there is none."""
+    up = sweep.kept(base or places.base_folder())
+    chosen = [found for found in up if identity in (None, found.id)]
+    if not chosen:
+        raise CannotRun(
+            f"no rehearsal '{identity}' is up" if identity else "no rehearsal is up",
+            f"those up are: {', '.join(f.id for f in up)}" if up else "start one: unbroken rehearse --keep",
+        )
+    found = chosen[-1]
+    pid = sweep.server_pid(found.state)
+    if pid is None:
+        raise CannotRun(f"the rehearsal {found.id} has ended", "start one: unbroken rehearse --keep")
+    begin = next(e.data for e in read(found.state / "events.jsonl") if e.kind == "begin")
+    return Kept(found.id, found.state, pid, begin)
+
+
+def status(kept: Kept) -> dict[str, Any]:
+    """The rehearsal's nodes with their states in Slurm; the shape is version 1."""
+    slurm = kept.cluster.slurm_states()
+    nodes = [{**asdict(node), "slurm": slurm.get(node.name, "")} for node in kept.cluster.nodes()]
+    info = ServerInfo.read(kept.state)
+    return {
+        "schema_version": 1,
+        "id": kept.id,
+        "cluster": kept.begin["cluster"]["name"],
+        "endpoint": f"http://127.0.0.1:{info.port}" if info else "",
+        "nodes": nodes,
+    }
+
+
+def shell_command(kept: Kept, name: str, user: str | None) -> tuple[Node, list[str]]:
+    """A node and the command that opens a login shell there."""
+    node = kept.cluster.find(name)
+    return node, kept.cluster.command(node, ["bash", "-l"], user)
+
+
+def node_command(kept: Kept, name: str, argv: Sequence[str], user: str | None) -> list[str]:
+    """The command that runs `argv` on a node."""
+    return kept.cluster.command(kept.cluster.find(name), list(argv), user)
+
+
+def take_down(kept: Kept, display: Display) -> None:
+    """Destroy its stacks with cdk, then end the embedded AWS and remove every trace."""
+    where = Places(kept.id, kept.state, Path(kept.begin["out"]))
+    where.log("cdk-destroy").parent.mkdir(parents=True, exist_ok=True)
+    stages = Stages(EventLog(where.events), display)
+    info = ServerInfo.read(kept.state)
+    root = places.project_root()
+    try:
+        with stages.stage("destroy", "cdk destroy --all") as stage:
+            environment.require(root, kept.state, where.out)
+            region = kept.begin["cluster"]["region"]
+            cdk = Cdk(root, where, where.cluster_file, info.port if info else 0, region)
+            cdk.destroy(lambda name: stage.detail(f"stack {name} destroyed"), lambda: None)
+    finally:
+        _stop(kept)
+        sweep.remove(sweep.Found(kept.id, kept.state, None), cleaners(os.geteuid() == 0))
+
+
+def _stop(kept: Kept) -> None:
+    """Ask the server to end and wait; what is left is killed by the caller."""
+    start = places.process_start(kept.server_pid)
+    os.kill(kept.server_pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS
+    while places.process_start(kept.server_pid) == start != "" and time.monotonic() < deadline:
+        time.sleep(sweep.POLL_SECONDS)

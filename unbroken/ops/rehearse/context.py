@@ -1,0 +1,89 @@
+"""What the parts of one rehearsal share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from unbroken.config import ClusterConfig
+from unbroken.ops.rehearse.cdk import Cdk
+from unbroken.ops.rehearse.cluster import Cluster
+from unbroken.ops.rehearse.options import Options
+from unbroken.ops.rehearse.places import Places
+from unbroken.ops.rehearse.stages import Display, StageFailed, Stages
+from unbroken.ops.rehearse.sweep import server_pid
+from unbroken.rehearsal.aws.process import ServerError, ServerProcess
+from unbroken.rehearsal.events import EventLog, Follower
+
+
+@dataclass
+class Context:
+    """One rehearsal under way."""
+
+    options: Options
+    config: ClusterConfig
+    root: Path
+    places: Places
+    events: EventLog
+    display: Display
+    stages: Stages
+    full: bool
+    server: ServerProcess
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    before: frozenset[str] = frozenset()
+    """What the embedded AWS held before the deploy."""
+    deployed: bool = False
+
+    def cdk(self) -> Cdk:
+        """The cdk CLI against this rehearsal's embedded AWS."""
+        return Cdk(self.root, self.places, self.cluster_file(), self.server.port, self.config.region)
+
+    def cluster_file(self) -> Path:
+        """The cluster file to synthesize from: the user's, or our copy with fewer workers."""
+        return (
+            self.places.cluster_file if self.places.cluster_file.exists() else self.options.cluster.resolve()
+        )
+
+    def cluster(self) -> Cluster:
+        """The nodes. StageFailed where the server is gone."""
+        pid = server_pid(self.places.state)
+        if pid is None:
+            raise StageFailed("the embedded AWS is gone", log=self.server.log)
+        return Cluster(self.places.state, pid, self.config.controller_group.name)
+
+    def start_server(self) -> None:
+        """Start the embedded AWS. StageFailed with its last words if it does not come up."""
+        try:
+            self.server.start()
+        except ServerError as error:
+            raise StageFailed(str(error), "", self.server.log) from error
+
+
+def fewer_workers(config: ClusterConfig, workers: int | None) -> ClusterConfig:
+    """The cluster with that many workers in its first worker group; unchanged for None."""
+    first = config.worker_groups[0]
+    if workers is None or first.num_instances == workers:
+        return config
+    group = first.model_copy(update={"num_instances": workers})
+    return config.model_copy(update={"worker_groups": [group, *config.worker_groups[1:]]})
+
+
+def write_cluster_file(config: ClusterConfig, path: Path) -> None:
+    """A cluster file that says what `config` says."""
+    content = config.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+
+
+def tell_nodes(follower: Follower, told: Callable[[str], None]) -> None:
+    """Show what happened to clusters and nodes since the last call."""
+    for event in follower.new():
+        if event.kind == "cluster_status":
+            told(f"cluster {event.subject}: {event.data.get('status')}")
+        elif event.kind == "instance_status":
+            told(f"{event.subject} ({event.data.get('group')}): {event.data.get('status')}")
+        elif event.kind == "lifecycle" and event.data.get("result") == "failed":
+            told(f"{event.subject}: lifecycle step {event.data.get('step')} failed")

@@ -1,0 +1,138 @@
+"""At the end: report.json, report.html and the logs in the user's folder, whatever happened before."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from unbroken.config import ClusterConfig
+from unbroken.ops.rehearse.capability import LEFT_OUT
+from unbroken.ops.rehearse.options import Options
+from unbroken.ops.rehearse.places import Places
+from unbroken.rehearsal import events, report
+from unbroken.rehearsal.hyperpod import behaviours
+from unbroken.rehearsal.report_model import Report
+from unbroken.render import Overlay, report_page
+
+PACKAGES = ("unbroken", "aws-cdk-lib", "ministack", "torch")
+
+REAL = [
+    "the cdk CLI and the synthesized CloudFormation templates",
+    "the lifecycle bundle, as it is uploaded for AWS",
+    "systemd, Slurm, slurmdbd, MariaDB and munge on every node",
+    "the job: PyTorch FSDP with gloo, its launcher and its checkpoints",
+    "the loss of the node: its network link and all of its processes",
+]
+REDUCED_REAL = [
+    "the cdk CLI and the synthesized CloudFormation templates",
+    "the lifecycle bundle, as it is uploaded for AWS (fetched, verified and compiled)",
+    "the job: PyTorch FSDP with gloo, its launcher and its checkpoints",
+    "the loss of a rank: its process",
+]
+EMULATED = [
+    "AWS: CloudFormation, S3, IAM, EC2, FSx (an embedded server on loopback)",
+    "SageMaker HyperPod: cluster and node states, agents, replacement, auto-resume",
+    "FSx for Lustre: a memory file system under the same mount command",
+]
+REPLAYED = ["GPUs and EFA: device nodes and recorded tool output"]
+_CUSTOM = "CDK's two custom resources: their effect is replayed, their Lambda code is not run"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is known of a rehearsal when it begins."""
+
+    options: Options
+    config: ClusterConfig
+    overlay: Overlay
+    full: bool
+    workers: tuple[int, int] | None = None
+    """Workers in the cluster file and in the rehearsal, where they differ."""
+
+
+def begin(places: Places, log: events.EventLog, setup: Setup) -> None:
+    """Write the event that says what is rehearsed."""
+    log.emit(
+        "rehearse",
+        "begin",
+        places.id,
+        mode="full" if setup.full else "reduced",
+        fault=setup.options.fault,
+        cluster=_cluster(setup.config),
+        versions=versions(),
+        ledger=behaviours.counts(),
+        overlay=changes(setup),
+        reality=reality(setup.full),
+    )
+
+
+def _cluster(config: ClusterConfig) -> dict[str, Any]:
+    groups = [
+        {
+            "name": group.name,
+            "instance_type": group.instance_type,
+            "num_instances": getattr(group, "num_instances", 1),
+        }
+        for group in config.groups()
+    ]
+    return {"name": config.name, "region": config.region, "groups": groups}
+
+
+def changes(setup: Setup) -> list[dict[str, str]]:
+    """Everything that is rehearsed otherwise than the cluster file says."""
+    rows = [
+        {"setting": f"training.{name}", "cluster_file": str(old), "rehearsal": str(new)}
+        for name, old, new in setup.overlay.changes(setup.config)
+    ]
+    if setup.workers:
+        group = setup.config.worker_groups[0].name
+        old, new = (str(number) for number in setup.workers)
+        rows.insert(0, {"setting": f"{group}.num_instances", "cluster_file": old, "rehearsal": new})
+    return rows
+
+
+def reality(full: bool) -> dict[str, list[str]]:
+    """What runs for real and what does not."""
+    return {
+        "real": REAL if full else REDUCED_REAL,
+        "emulated": EMULATED if full else EMULATED[:2],
+        "replayed": [*(REPLAYED if full else []), _CUSTOM],
+        "left_out": [] if full else LEFT_OUT,
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of what took part, as far as this machine knows them."""
+    found = {"python": platform.python_version(), "kernel": platform.release()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def write(places: Places, metrics: Sequence[dict[str, Any]]) -> Report:
+    """Write report.json, report.html and what they were made from."""
+    happened = events.read(places.events)
+    result = report.build(happened, metrics)
+    content = result.model_dump(mode="json")
+    shutil.copyfile(places.events, places.out / "events.jsonl")
+    lines = "".join(json.dumps(line) + "\n" for line in metrics)
+    (places.out / "metrics.jsonl").write_text(lines)
+    replace(places.out / "report.json", json.dumps(content, indent=2) + "\n")
+    replace(places.out / "report.html", report_page(content))
+    return result
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file in one step."""
+    draft = path.with_name(f".{path.name}.new")
+    draft.write_text(text)
+    draft.replace(path)

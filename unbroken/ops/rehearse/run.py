@@ -1,0 +1,161 @@
+"""The verb: everything around the stages. Checks first, cleans up whatever happens, and writes the report."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from unbroken import config
+from unbroken.ops.errors import CannotRun, CheckFailed, OpsError
+from unbroken.ops.rehearse import capability, environment, full, places, reduced, reporting, sweep
+from unbroken.ops.rehearse.context import Context, fewer_workers, write_cluster_file
+from unbroken.ops.rehearse.interrupts import Interrupted, as_exceptions
+from unbroken.ops.rehearse.options import Options, overlay
+from unbroken.ops.rehearse.places import Owner
+from unbroken.ops.rehearse.stages import Display, StageFailed, Stages
+from unbroken.rehearsal.aws.process import ServerError, ServerProcess
+from unbroken.rehearsal.events import EventLog
+from unbroken.rehearsal.faults import FAULTS
+from unbroken.rehearsal.nodes.sweep import sweep_id
+from unbroken.rehearsal.report_model import Report
+
+SHORT_WORKERS = 2
+
+
+def rehearse(options: Options, display: Display) -> Report:
+    """Rehearse and report. ConfigError or CannotRun before anything started, StageFailed (reported) after."""
+    _check(options)
+    declared = config.load(options.cluster)
+    chosen = fewer_workers(declared, _workers(options, declared))
+    root = places.project_root()
+    whole = _capability(options, display)
+    with as_exceptions(display.say):
+        context = _prepare(options, declared, chosen, root, whole, display)
+        try:
+            return _story(context)
+        finally:
+            _clean_up(context)
+
+
+def _check(options: Options) -> None:
+    known = [*FAULTS, "none"]
+    if options.fault not in known:
+        raise CannotRun(f"'{options.fault}' is no fault", f"the faults are: {', '.join(known)}")
+
+
+def _workers(options: Options, declared: config.ClusterConfig) -> int | None:
+    if options.workers is None and options.short:
+        return min(SHORT_WORKERS, declared.worker_groups[0].num_instances)
+    return options.workers
+
+
+def _capability(options: Options, display: Display) -> bool:
+    """Whether nodes can be had; says what is left out and how to get the whole otherwise."""
+    found = capability.Capability(("--reduced was asked for",)) if options.reduced else capability.probe()
+    if not found.full:
+        display.say(f"This rehearsal is reduced: {'; '.join(found.missing)}")
+        for item in capability.LEFT_OUT:
+            display.say(f"  left out: {item}")
+        display.say(f"  for the whole rehearsal: {capability.HOW_TO_GET_THE_WHOLE}")
+    return found.full
+
+
+def cleaners(whole: bool) -> list[Callable[[str], object]]:
+    """What removes the traces of a rehearsal by its id, beyond its state folder."""
+    return [sweep_id] if whole else []
+
+
+def _prepare(
+    options: Options,
+    declared: config.ClusterConfig,
+    chosen: config.ClusterConfig,
+    root: Path,
+    whole: bool,
+    display: Display,
+) -> Context:
+    """Sweep, check the environment, make the folders. CannotRun says what is missing."""
+    base = places.base_folder()
+    environment.require(root, base, options.out.resolve())
+    swept = sweep.sweep(base, cleaners(whole))
+    if swept:
+        display.say(f"removed what killed rehearsals left: {', '.join(swept)}")
+    where = places.create(options.out, base)
+    if chosen is not declared:
+        write_cluster_file(chosen, where.cluster_file)
+    events = EventLog(where.events)
+    before, after = (c.worker_groups[0].num_instances for c in (declared, chosen))
+    setup = reporting.Setup(
+        options, chosen, overlay(options), whole, (before, after) if before != after else None
+    )
+    reporting.begin(where, events, setup)
+    server = ServerProcess(where.state, chosen.region, reduced=not whole, keep=options.keep)
+    return Context(options, chosen, root, where, events, display, Stages(events, display), whole, server)
+
+
+def _story(context: Context) -> Report:
+    """Run the stages; the report, or the failure after having reported it."""
+    try:
+        (full if context.full else reduced).run(context)
+    except Interrupted:
+        raise
+    except OpsError as error:
+        _report_failure(context, error)
+        raise
+    except Exception as error:
+        unexpected = _unexpected(context, error)
+        _report_failure(context, unexpected)
+        raise unexpected from error
+    context.events.emit("rehearse", "end", context.places.id)
+    result = reporting.write(context.places, context.metrics)
+    if result.verdict == "failed":
+        raise CheckFailed("; ".join(result.problems), f"the report is {context.places.out / 'report.html'}")
+    return result
+
+
+def _unexpected(context: Context, error: Exception) -> StageFailed:
+    """An error of ours: the traceback goes to a log, the user gets a sentence."""
+    log = context.places.log("error")
+    log.write_text("".join(traceback.format_exception(error)))
+    return StageFailed(
+        f"{type(error).__name__}: {error}", f"this is an error of the rehearsal itself; details in {log}", log
+    )
+
+
+def _report_failure(context: Context, error: OpsError) -> None:
+    """Put the failure into the events and write the report of it."""
+    stage = getattr(error, "stage", "") or "rehearsal"
+    lines = getattr(error, "log_lines", [])
+    context.events.emit("rehearse", "failure", stage, message=error.message, hint=error.hint, log=lines)
+    try:
+        reporting.write(context.places, context.metrics)
+    except OSError as problem:
+        context.display.say(f"the report could not be written: {problem.strerror}")
+
+
+def _clean_up(context: Context) -> None:
+    """Leave nothing behind, or where the cluster is kept, say whose it is now."""
+    _copy_log(context)
+    if context.options.keep and context.deployed and sweep.server_pid(context.places.state):
+        _hand_over(context)
+        return
+    try:
+        context.server.stop()
+    except ServerError as error:
+        context.display.say(str(error))
+    for cleaner in cleaners(context.full):
+        cleaner(context.places.id)
+    shutil.rmtree(context.places.state, ignore_errors=True)
+
+
+def _copy_log(context: Context) -> None:
+    if context.server.log.exists() and context.places.log("server").parent.is_dir():
+        shutil.copyfile(context.server.log, context.places.log("server"))
+
+
+def _hand_over(context: Context) -> None:
+    """From now on the rehearsal belongs to its server: it is swept only when that is gone."""
+    pid = sweep.server_pid(context.places.state) or os.getpid()
+    context.places.write_owner(Owner.process(pid, kept=True))
