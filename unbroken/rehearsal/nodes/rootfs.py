@@ -1,0 +1,115 @@
+"""The root file system every rehearsed node starts from, as layers built once and cached.
+
+``ensure`` is the way in. Each layer is a directory named by the hash of its recipe, so a change of the image
+files does not install Debian again. The layers are lower directories of a node's overlay (``machine``).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from unbroken.rehearsal.nodes import cache, debian, image, wheels
+from unbroken.rehearsal.nodes.cache import Progress, RootFsError
+
+_LIST = "layers"
+_SLACK_MIB = 300
+
+
+def ensure(progress: Progress) -> Path:
+    """The root file system, built if need be; pass it to ``layers``.
+
+    Raises RootFsError with one way out. Needs root. Safe against a kill and against a second builder.
+    """
+    where = cache.directory(os.environ)
+    final = where / _name()
+    if (final / _LIST).is_file():
+        return final
+    _require_root()
+    cache.require_space(where, _missing_mib(where))
+    with cache.locked(where, progress):
+        parts = _build(where, progress)
+        return cache.layer(where, _name(), lambda into: _list(into, parts))
+
+
+def layers(rootfs: Path) -> list[Path]:
+    """The layers of what ``ensure`` returned, topmost first."""
+    return [rootfs.parent / name for name in (rootfs / _LIST).read_text().split()]
+
+
+def _names() -> dict[str, str]:
+    base = debian.recipe()
+    return {
+        "debian": f"debian-{base}",
+        "aws-cli": f"aws-cli-{wheels.aws_cli_recipe()}",
+        "training": f"training-{wheels.training_recipe()}",
+        "image": f"image-{cache.digest(base, image.recipe())}",
+    }
+
+
+def _name() -> str:
+    return f"rootfs-{cache.digest(*_names().values())}"
+
+
+def _missing_mib(where: Path) -> int:
+    sizes = {
+        "debian": debian.SIZE_MIB + debian.DOWNLOAD_MIB,
+        "aws-cli": wheels.AWS_CLI_SIZE_MIB,
+        "training": wheels.TRAINING_SIZE_MIB,
+        "image": image.SIZE_MIB,
+    }
+    return _SLACK_MIB + sum(sizes[part] for part, name in _names().items() if not (where / name).is_dir())
+
+
+def _build(where: Path, progress: Progress) -> list[Path]:
+    names = _names()
+
+    def made(part: str, build: Callable[[Path], None]) -> Path:
+        if not (where / names[part]).is_dir():
+            progress(f"root file system: {part}")
+        return cache.layer(where, names[part], build)
+
+    base = made("debian", lambda into: debian.build(into, progress))
+    aws_cli = made("aws-cli", lambda into: wheels.build_aws_cli(into, base, progress))
+    training = made("training", lambda into: wheels.build_training(into, base, progress))
+    top = made("image", lambda into: image.build(into, [base], progress))
+    return [top, training, aws_cli, base]
+
+
+def _list(into: Path, parts: list[Path]) -> None:
+    (into / _LIST).write_text("".join(f"{part.name}\n" for part in parts))
+
+
+def _require_root() -> None:
+    if os.geteuid() != 0:
+        raise RootFsError(
+            "building the root file system of the nodes needs root\n\nhint: run `sudo make setup` once"
+        )
+
+
+def _say_sizes() -> None:
+    where = cache.directory(os.environ)
+    if not (where / _name()).is_dir():
+        size = _missing_mib(where)
+        _tell(f"the nodes' root file system goes to {where}: up to {size} MiB of disk, built once")
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Build the root file system, telling what happens, and print where it is; 0 done, 2 could not."""
+    try:
+        _say_sizes()
+        print(ensure(_tell))
+    except RootFsError as error:
+        _tell(str(error))
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
