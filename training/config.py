@@ -42,12 +42,13 @@ class JobConfigError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class JobConfig:
-    """One training job. The defaults are the seed job's values."""
+    """One training job. The defaults are the seed job's values.
+
+    The folder the job file lies in is the job directory: run/ and checkpoints/ are made there.
+    """
 
     preset: str = "mathstral-7b"
     """Shape of the model, a name of training/presets.py. Weights start from random values."""
-    directory: str = "."
-    """Job directory, relative to the job file's own folder; holds run/ and checkpoints/."""
     device: str = "auto"
     """cpu (gloo), cuda (nccl), or auto: cuda where there is a GPU."""
     dataset: str = "shipped"

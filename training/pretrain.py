@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             "training.pretrain: no RANK in the environment\n  hint: start it with torchrun", file=sys.stderr
         )
         return EXIT_CANNOT_START
-    return _run(config, path.absolute().parent / config.directory)
+    return _run(config, path.absolute().parent)
 
 
 def _run(config: JobConfig, directory: Path) -> int:
