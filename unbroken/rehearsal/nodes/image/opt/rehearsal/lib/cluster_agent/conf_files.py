@@ -1,0 +1,86 @@
+"""Puts Slurm's configuration files in place and has slurmctld read them; ``slurm_conf`` makes their text."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+from cluster_agent import slurm_conf
+from cluster_agent.cluster_config import Cluster
+from slurm_commands import Runner
+
+FOLDER = Path("/opt/slurm/etc")
+UNIFIED = Path("/sys/fs/cgroup/cgroup.controllers")
+SLURMCTLD_PORT = 6817
+RESTART_TIMEOUT_SECONDS = 20.0
+
+
+def write_all(cluster: Cluster, folder: Path = FOLDER) -> bool:
+    """Write every file anew; true where the nodes differ from those of the slurm.conf found.
+
+    accounting.conf is the customer's: an empty one is made where there is none, and never changed.
+    """
+    text = slurm_conf.slurm_conf(cluster)
+    before = _node_lines(_read(folder / "slurm.conf"))
+    if not (folder / "accounting.conf").exists():
+        _write(folder / "accounting.conf", "")
+    _write(folder / "cgroup.conf", slurm_conf.cgroup_conf(UNIFIED.exists()))
+    _write(folder / "plugstack.conf", slurm_conf.plugstack_conf())
+    _write_or_remove(folder / "gres.conf", slurm_conf.gres_conf(cluster))
+    _write(folder / "slurm.conf", text)
+    return before != _node_lines(text)
+
+
+def apply(run: Runner, nodes_changed: bool) -> str:
+    """Have a running slurmctld take the files up; Slurm reads a changed set of nodes only when it starts."""
+    if not _running():
+        return "slurmctld is not running yet"
+    if nodes_changed:
+        restarted = run(["systemctl", "restart", "slurmctld"], timeout=30)
+        if not restarted.ok or not _comes_up():
+            return f"slurmctld did not come back: {restarted.err}"
+    done = run(["/opt/slurm/bin/scontrol", "reconfigure"], timeout=20)
+    return done.err or ("restarted and reconfigured" if nodes_changed else "reconfigured")
+
+
+def _running() -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", SLURMCTLD_PORT), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _comes_up() -> bool:
+    deadline = time.monotonic() + RESTART_TIMEOUT_SECONDS
+    while not _running():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def _node_lines(text: str) -> set[str]:
+    return {line for line in text.splitlines() if line.startswith(("NodeName=", "GresTypes="))}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _write(path: Path, text: str) -> None:
+    """In one step: slurmctld may read at any moment."""
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(text)
+    beside.replace(path)
+
+
+def _write_or_remove(path: Path, text: str) -> None:
+    if text:
+        _write(path, text)
+    else:
+        path.unlink(missing_ok=True)
