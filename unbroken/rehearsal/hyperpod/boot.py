@@ -47,6 +47,7 @@ def _start(world: World, cluster: Cluster, node: Node, role_name: str) -> Machin
         )
     machine = world.machines.create(spec)
     _adopt(world, cluster, node, machine)
+    node_setup.prepare(machine, cluster.munge_key)
     machine.boot(world.settings.boot_timeout_seconds)
     return machine
 

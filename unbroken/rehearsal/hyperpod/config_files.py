@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from unbroken.catalog import instance_types
 from unbroken.rehearsal.hyperpod.lifecycle import PARAMETERS_FILE, LifecycleSource
 from unbroken.rehearsal.hyperpod.settings import Settings
 from unbroken.rehearsal.hyperpod.states import Cluster, Node, NodeStatus
@@ -49,25 +50,37 @@ def node_files(
     if PARAMETERS_FILE in bundle:
         files[f"{FOLDER}/{PARAMETERS_FILE}"] = bundle[PARAMETERS_FILE]
     if cluster.is_controller(node):
-        files[f"{FOLDER}/cluster_agent.json"] = _json(_agent(config_uri))
+        files[f"{FOLDER}/cluster_agent.json"] = _json(_agent(cluster, config_uri, settings))
     return files
 
 
-def emulator_file(cluster: Cluster, settings: Settings) -> bytes:
-    """What the emulated agents must know and the real ones have otherwise; nothing of it exists on AWS."""
-    return _json(
-        {"cluster": cluster.name, "gres": settings.gres, "controller_group": cluster.controller_group}
-    )
-
-
-def _agent(config_uri: str) -> dict[str, Any]:
-    slurm = {
-        "EnableTopology": False,
-        "TopologyLabel": None,
-        "UseInstanceNames": False,
-        "CreateMagneticReservations": False,
+def _agent(cluster: Cluster, config_uri: str, settings: Settings) -> dict[str, Any]:
+    """cluster_agent.json. NodeRecovery and Emulator are the rehearsal's own; its agent must know them."""
+    return {
+        "ResourceConfigS3Uri": config_uri,
+        "SlurmConfiguration": {
+            "EnableTopology": False,
+            "TopologyLabel": None,
+            "UseInstanceNames": False,
+            "CreateMagneticReservations": False,
+        },
+        "NodeRecovery": cluster.request.get("NodeRecovery", "Automatic"),
+        "Emulator": {"Gres": settings.gres, "InstanceTypes": _shapes(cluster)},
     }
-    return {"ResourceConfigS3Uri": config_uri, "SlurmConfiguration": slurm}
+
+
+def _shapes(cluster: Cluster) -> dict[str, Any]:
+    """What Slurm is told about each instance type, from the catalogue."""
+    shapes = {}
+    for group in cluster.groups.values():
+        hardware = instance_types.get(group.spec["InstanceType"])
+        threads = group.spec.get("ThreadsPerCore", hardware.max_threads_per_core)
+        shapes[hardware.name] = {
+            "Cpus": hardware.cores * threads,
+            "MemoryMib": hardware.memory_gib * 1024,
+            "Gpus": hardware.gpus,
+        }
+    return shapes
 
 
 def _group(cluster: Cluster, name: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from subprocess import SubprocessError
 from typing import Any
 
 from unbroken.rehearsal.hyperpod.machines import Machine, MachineError
@@ -48,7 +49,7 @@ class LifecycleLog:
     def _ship(self, *, whole_lines: bool) -> None:
         try:
             fresh = self._machine.get(PATH)[self._shipped :]
-        except (FileNotFoundError, MachineError):
+        except (OSError, MachineError, SubprocessError):
             return
         if whole_lines:
             fresh = fresh[: fresh.rfind(b"\n") + 1]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
+from subprocess import SubprocessError
 
 from unbroken.rehearsal.hyperpod import config_files
-from unbroken.rehearsal.hyperpod.lifecycle import LifecycleSource
+from unbroken.rehearsal.hyperpod.lifecycle import PARAMETERS_FILE, LifecycleSource
 from unbroken.rehearsal.hyperpod.machines import Machine, MachineError
 from unbroken.rehearsal.hyperpod.states import Cluster, Node
 from unbroken.rehearsal.hyperpod.world import World
@@ -14,7 +15,6 @@ from unbroken.rehearsal.hyperpod.world import World
 MARKER = "/opt/sagemaker_cluster"
 MUNGE_KEY = "/etc/munge/munge.key"
 SLURM_CONF = "/opt/slurm/etc/slurm.conf"
-EMULATOR_FILE = "/opt/rehearsal/etc/emulator.json"
 _SHORT = 30.0
 """Seconds a small command may take inside a machine."""
 
@@ -22,19 +22,16 @@ _SHORT = 30.0
 def configure(
     world: World, cluster: Cluster, node: Node, source: LifecycleSource, bundle: dict[str, bytes]
 ) -> None:
-    """Write the files, start what waits for them, and on the controller wait for the agent's slurm.conf."""
+    """Write the files, and on the controller wait for the slurm.conf the cluster agent makes of them."""
     machine = node.machine
     if machine is None:
         raise MachineError(f"{node.name} has no machine")
     for path, data in config_files.node_files(cluster, node, source, bundle, world.settings).items():
         machine.put(path, data)
-    machine.put(EMULATOR_FILE, config_files.emulator_file(cluster, world.settings))
-    _put_munge_key(machine, cluster.munge_key)
     with world.changed:
         resources = config_files.resource_config(cluster)
     machine.put(config_files.RESOURCE_CONFIG, resources)
-    if cluster.is_controller(node):
-        _command(machine, ["systemctl", "restart", "sagemaker-cluster-agent"])
+    if cluster.is_controller(node) and PARAMETERS_FILE in bundle:
         _wait_for_slurm_conf(world, machine)
 
 
@@ -68,16 +65,15 @@ def _put_where_alive(cluster: Cluster, text: bytes, wanted: Callable[[Node], boo
             continue
         try:
             machine.put(config_files.RESOURCE_CONFIG, text)
-        except (MachineError, OSError):
+        except (MachineError, OSError, SubprocessError):
             continue  # it died meanwhile; its replacement gets the file at boot
 
 
-def _put_munge_key(machine: Machine, key: bytes) -> None:
-    """The service owns the key: the same on all nodes of a cluster, and munge runs before the script does."""
-    machine.put(MUNGE_KEY, key, 0o400)
+def prepare(machine: Machine, munge_key: bytes) -> None:
+    """What is on the disk before the first boot. The munge key is the service's, the same on all nodes."""
+    machine.put(MUNGE_KEY, munge_key, 0o400)
     _command(machine, ["mkdir", "-p", MARKER])
     _command(machine, ["chown", "munge:munge", MUNGE_KEY])
-    _command(machine, ["systemctl", "restart", "munge"])
 
 
 def _command(machine: Machine, argv: Sequence[str]) -> None:

@@ -45,30 +45,6 @@ def violations(shape: Shape, value: Any) -> Iterator[str]:
     yield from _constraints(shape, value, "")
 
 
-def from_cloudformation(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The CreateCluster request for an ``AWS::SageMaker::Cluster``'s properties.
-
-    Property names are the API's; CloudFormation may deliver numbers and booleans as strings.
-    """
-    shape = model().operation_model("CreateCluster").input_shape
-    request: dict[str, Any] = _typed(shape, dict(properties))
-    return request
-
-
-def _typed(shape: Shape | None, value: Any) -> Any:
-    if isinstance(shape, StructureShape) and isinstance(value, Mapping):
-        return {key: _typed(shape.members.get(key), item) for key, item in value.items() if item is not None}
-    if isinstance(shape, ListShape) and isinstance(value, list):
-        return [_typed(shape.member, item) for item in value]
-    if shape is None or not isinstance(value, str):
-        return value
-    if shape.type_name in ("integer", "long") and re.fullmatch(r"-?\d+", value):
-        return int(value)
-    if shape.type_name == "boolean" and value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    return value
-
-
 def _constraints(shape: Shape, value: Any, path: str) -> Iterator[str]:
     """Walk a value of the right type and tell what its shape forbids, in the service's usual wording."""
     yield from (f"Value at '{path}' failed to satisfy constraint: {rule}" for rule in _broken(shape, value))

@@ -15,10 +15,8 @@ from unbroken.rehearsal.hyperpod import (
     batch,
     create,
     fleet,
-    lookup,
     messages,
     recovery,
-    schema,
     software,
     update,
     views,
@@ -101,18 +99,6 @@ class HyperPodService:
     def delete_cluster(self, request: Request) -> Answer:
         """DeleteCluster."""
         return create.delete(self.world, request)
-
-    def create_from_cloudformation(self, properties: Mapping[str, Any]) -> Answer:
-        """Create an ``AWS::SageMaker::Cluster``; ``wait`` tells how it ended."""
-        return self.create_cluster(schema.from_cloudformation(properties))
-
-    def update_from_cloudformation(self, properties: Mapping[str, Any]) -> Answer:
-        """Make an existing cluster what the properties describe; groups they do not name are deleted."""
-        desired = schema.from_cloudformation(properties)
-        with self.world.changed:
-            cluster = lookup.cluster(self.world, desired["ClusterName"])
-            request = update.from_desired(cluster, desired)
-        return self.update_cluster(request)
 
     def wait(self, name_or_arn: str, timeout: float) -> Outcome:
         """Wait until no operation runs on the cluster; raises TimeoutError after ``timeout`` seconds."""

@@ -45,14 +45,6 @@ def update(world: World, request: Mapping[str, Any]) -> dict[str, Any]:
     return {"ClusterArn": cluster.arn}
 
 
-def from_desired(cluster: Cluster, desired: Mapping[str, Any]) -> dict[str, Any]:
-    """The UpdateCluster request that makes a cluster what a whole CreateCluster request describes."""
-    wanted = {spec["InstanceGroupName"] for spec in desired["InstanceGroups"]}
-    request = {key: desired[key] for key in ("ClusterName", "InstanceGroups", *_WHOLE) if key in desired}
-    gone = [name for name in cluster.groups if name not in wanted]
-    return request | ({"InstanceGroupsToDelete": gone} if gone else {})
-
-
 def _check(cluster: Cluster, specs: list[Mapping[str, Any]], to_delete: list[str]) -> None:
     if cluster.status is ClusterStatus.FAILED:
         raise validation(f"Cluster {cluster.name} is in Failed state and cannot be updated.")
