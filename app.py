@@ -8,10 +8,11 @@ import sys
 
 from stacks.node_runtime import use_packaged_node
 from unbroken import config
+from unbroken.render import RenderError
 
 
 def main() -> int:
-    """Exit status: 0, or 2 with every problem of the cluster file on stderr."""
+    """Exit status: 0, or 2 with every problem of the cluster file or the checkout on stderr."""
     context = json.loads(os.environ.get("CDK_CONTEXT_JSON", "{}"))
     try:
         cluster = config.load(config.find(context.get("cluster"), os.environ))
@@ -19,9 +20,13 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     use_packaged_node(os.environ)
-    from stacks.app import build_app  # costs a Node.js process, which a wrong cluster file need not pay
+    from stacks.app import build_app  # starts a Node.js process, for which a wrong cluster file need not wait
 
-    build_app(cluster).synth()
+    try:
+        build_app(cluster).synth()
+    except RenderError as error:
+        print(error, file=sys.stderr)
+        return 2
     return 0
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from unbroken.catalog import regions
 from unbroken.config.groups import ControllerGroup, InstanceGroup, LoginGroup, WorkerGroup
@@ -56,7 +56,9 @@ class ClusterConfig(Section):
 
     name: Annotated[str, AfterValidator(_cluster_name)]
     """Name of the cluster; the stacks are called ``<name>-network`` and so on."""
-    region: Annotated[str, AfterValidator(_region)] = "us-west-2"
+    region: Annotated[
+        str, AfterValidator(_region), WithJsonSchema({"type": "string", "enum": list(regions.REGIONS)})
+    ] = "us-west-2"
     """AWS region."""
     tags: Annotated[dict[str, str], AfterValidator(_tags)] = Field(default_factory=dict)
     """Tags put on everything that takes tags."""

@@ -63,6 +63,10 @@ def _explain_one(details: ErrorDetails, model: type[BaseModel]) -> Iterator[Find
         yield Finding(path, None, "is missing", f"add it ({_first_line(field.description)})", at_key=True)
     elif kind == "literal_error":
         yield _not_offered(path, value, context["expected"])
+    elif kind == "finite_number":
+        yield Finding(path, value, "is not a finite number", "write a number such as 1e-4")
+    elif kind == "too_short":
+        yield Finding(path, None, "is an empty list", "give it at least one entry")
     elif kind in _KINDS:
         yield _wrong_kind(path, value, kind)
     elif kind in _BOUNDS:

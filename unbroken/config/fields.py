@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from unbroken.catalog import instance_types
 from unbroken.config.section import refusal
@@ -77,7 +77,11 @@ def _cidr(value: str) -> str:
 
 
 GroupName = Annotated[str, AfterValidator(_group_name)]
-InstanceTypeName = Annotated[str, AfterValidator(_instance_type)]
+InstanceTypeName = Annotated[
+    str,
+    AfterValidator(_instance_type),
+    WithJsonSchema({"type": "string", "enum": instance_types.names()}),
+]
 PartitionName = Annotated[str, AfterValidator(_partition)]
 SharedPath = Annotated[str, AfterValidator(_shared_path)]
 MountPath = Annotated[str, AfterValidator(_mount_path)]

@@ -58,7 +58,7 @@ def _text(path: Path) -> str:
         raise ConfigError([_whole(path, rule, "save the file as UTF-8")]) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        hint = f"name the file with --cluster FILE or {ENV_VARIABLE}"
+        hint = f"name a file with --cluster FILE (cdk: -c cluster=FILE) or {ENV_VARIABLE}"
         raise ConfigError([_whole(path, f"cannot be read: {reason}", hint)]) from None
 
 

@@ -28,7 +28,12 @@ class Section(BaseModel):
     """Base of every section. Subclasses put rules over several fields in ``faults``."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, validate_default=True, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        validate_default=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
 
     def faults(self) -> Iterator[Fault]:
