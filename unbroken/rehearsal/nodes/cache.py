@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import hashlib
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -70,6 +71,18 @@ def require_space(cache: Path, needed_mib: int) -> None:
         raise RootFsError(
             f"{cache} has {free_mib} MiB free; the root file system of the nodes needs {needed_mib} MiB\n\n"
             "hint: free some space there, or set UNBROKEN_CACHE to a directory on a larger disk"
+        )
+
+
+def require_layers(cache: Path) -> None:
+    """Raise RootFsError when the cache lies on an overlay, as in a container: layers cannot be made there."""
+    cache.mkdir(parents=True, exist_ok=True)
+    argv = ["stat", "--file-system", "--format=%T", str(cache)]
+    kind = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
+    if kind == "overlayfs":
+        raise RootFsError(
+            f"{cache} lies on an overlay file system, on which the nodes' root file system cannot be built\n\n"
+            f"hint: start the container with a volume there (docker run -v unbroken:{cache} ...)"
         )
 
 

@@ -13,6 +13,7 @@ _RUN = (
     "shift 2; [ ! -r /etc/environment ] || { set -a; . /etc/environment; set +a; }; "
     'exec env "$@"'
 )
+_AT_HOME = 'HOME=$(getent passwd "$(id -u)" | cut -d: -f6); export HOME; cd && exec "$@"'
 
 
 def from_server(pid: int) -> list[str]:
@@ -33,10 +34,10 @@ def wrapped(
 def command(server_pid: int, inner_pid: int, argv: Sequence[str], user: str | None = None) -> list[str]:
     """A command line for the host: enter the server's namespaces, then the node's, then run ``argv``.
 
-    Needs root. ``server_pid`` is the host's, ``inner_pid`` the server's view (as in nodes.json). With ``user`` the
-    program runs as that user, with the user's home.
+    Needs root. ``server_pid`` is the host's, ``inner_pid`` is the server's view (nodes.json). With ``user`` the program
+    runs as that user, in the user's home.
     """
-    as_user = ["runuser", "-u", user, "--", *argv] if user else list(argv)
+    as_user = ["runuser", "-u", user, "--", "sh", "-c", _AT_HOME, "sh", *argv] if user else list(argv)
     server = ["nsenter", "--target", str(server_pid), "--mount", "--pid"]
     home = {"HOME": "/root", "TERM": "xterm-256color"}
     return [*server, *from_server(inner_pid), *wrapped(as_user, env=home)]

@@ -54,12 +54,12 @@ def _up(machines: NamespaceMachines, number: int, key: bytes) -> NamespaceMachin
     return machine
 
 
-def _bench(nodes: int) -> None:
+def _bench(nodes: int, rehearsal: str) -> None:
     key = secrets.token_bytes(_MUNGE_KEY_BYTES)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="unbroken-lab-") as work, ThreadPoolExecutor(nodes) as pool:
         layers = rootfs.layers(rootfs.ensure(_tell))
-        machines = NamespaceMachines(layers, Path(work), f"lab-{os.urandom(3).hex()}")
+        machines = NamespaceMachines(layers, Path(work), rehearsal)
         try:
             machines.attach_file_system("fs-0bench", "fs-0bench.fsx.us-west-2.amazonaws.com", "bench", 512)
             up = list(pool.map(lambda number: _up(machines, number, key), range(nodes)))
@@ -78,13 +78,22 @@ def main() -> None:
     """Start again in private mount and PID namespaces, then bring the nodes up."""
     parser = argparse.ArgumentParser(description="bare nodes for developers")
     parser.add_argument("--nodes", type=int, default=2)
-    nodes = parser.parse_args().nodes
+    parser.add_argument("--id", default=f"lab-{os.urandom(3).hex()}", help="names the control groups")
+    options = parser.parse_args()
     if _INSIDE in os.environ:
-        _bench(nodes)
+        _bench(options.nodes, options.id)
         return
-    # Inside, its pid on the host is not known: the shell in between tells it, before /proc is the inner one.
-    script = f'read -r pid _ </proc/self/stat; export {_INSIDE}=$pid; mount -t proc proc /proc; exec "$@"'
-    inner = [sys.executable, "-m", __spec__.name if __spec__ else __name__, "--nodes", str(nodes)]
+    # Inside, its pid on the host is not known: the shell in between reads it from the host's /proc.
+    script = f'read -r pid _ </proc/self/stat; export {_INSIDE}=$pid; exec "$@"'
+    inner = [
+        sys.executable,
+        "-m",
+        __spec__.name if __spec__ else __name__,
+        "--nodes",
+        str(options.nodes),
+        "--id",
+        options.id,
+    ]
     flags = ["--mount", "--pid", "--fork", "--kill-child"]
     os.execvp("unshare", ["unshare", *flags, "sh", "-c", script, "sh", *inner])  # noqa: S606
 

@@ -1,7 +1,7 @@
 """Emulated FSx for Lustre: a size-capped tmpfs a file system; nodes bind it with ``mount -t lustre``.
 
-The node's side is ``image/usr/sbin/mount.lustre``. It is memory on one machine, and /proc/mounts says ``tmpfs``
-with the right source; nothing of Lustre's own behaviour is emulated.
+The node's side is ``image/usr/sbin/mount.lustre``. It is memory on one machine; /proc/mounts says
+``tmpfs`` with the right source; nothing of Lustre's own behaviour is emulated.
 """
 
 from __future__ import annotations

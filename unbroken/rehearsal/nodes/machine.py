@@ -74,7 +74,7 @@ class NamespaceMachine:
         return self._pid
 
     def boot(self, timeout: float) -> None:
-        """Start systemd and return when all units have started; raises MachineError after ``timeout`` seconds."""
+        """Start systemd and return when all units are up; raises MachineError after ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         self._start()
         while self._state() not in ("running", "degraded"):

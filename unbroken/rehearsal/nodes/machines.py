@@ -7,6 +7,8 @@ file systems, the name service. A single machine is in ``machine``.
 from __future__ import annotations
 
 import itertools
+import json
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,6 +43,7 @@ class NamespaceMachines:
 
     def __init__(self, layers: Sequence[Path], work: Path, rehearsal: str, sizes: Sizes = _SIZES) -> None:
         """``work`` is an empty directory; everything below it is mounted in this mount namespace only."""
+        _own_proc()
         self._layers = layers
         self._sizes = sizes
         self._work = work
@@ -92,6 +95,12 @@ class NamespaceMachines:
         )
 
 
+def _own_proc() -> None:
+    """Make /proc show this PID namespace, where the server was started without; pids are read from it."""
+    if Path("/proc/self").readlink().name != str(os.getpid()):
+        _mount("-t", "proc", "proc", "/proc")
+
+
 def _overlay(layers: Sequence[Path], place: Place) -> None:
     upper, scratch = place.directory / "upper", place.directory / "work"
     for directory in (upper, scratch, place.root):
@@ -113,13 +122,23 @@ def _configure(root: Path, spec: MachineSpec) -> None:
             f"[Manager]\nDefaultEnvironment=AWS_ENDPOINT_URL=http://{spec.gateway}:{AWS_PORT}\n"
         ),
         "etc/machine-id": "",
-        "opt/rehearsal/instance_type": f"{spec.instance_type}\n",
+        "opt/rehearsal/hardware.json": json.dumps(_hardware(spec)) + "\n",
     }
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.write_text(text)
+
+
+def _hardware(spec: MachineSpec) -> dict[str, object]:
+    """What the replayed programs need to know."""
+    kind = get(spec.instance_type)
+    return {
+        "instance_type": spec.instance_type,
+        "gpus": spec.gpus,
+        "gpu_model": f"{kind.gpu_model}-{kind.gpu_memory_gib}GB" if kind.gpu_model else "",
+    }
 
 
 def _mount(*args: str) -> None:

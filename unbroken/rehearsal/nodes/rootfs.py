@@ -28,6 +28,7 @@ def ensure(progress: Progress) -> Path:
     if (final / _LIST).is_file():
         return final
     _require_root()
+    cache.require_layers(where)
     cache.require_space(where, _missing_mib(where))
     with cache.locked(where, progress):
         parts = _build(where, progress)
