@@ -1,7 +1,7 @@
-"""The rehearsal's server process and its composition root: builds every part, says when it is ready, ends cleanly.
+"""The rehearsal's server process and its entry point: starts everything, says when it is ready, ends cleanly.
 
-Run by ``unbroken.rehearsal.aws.process`` as pid 1 of PID and mount namespaces of its own, or as an ordinary process
-in a reduced rehearsal. What it is made of lives elsewhere; nothing but the wiring is here.
+Run by ``unbroken.rehearsal.aws.process`` as pid 1 of PID and mount namespaces of its own, or as an ordinary
+process in a reduced rehearsal. What it is made of lives elsewhere; nothing but the wiring is here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Options:
 
 def parse(argv: list[str]) -> Options:
     """The command line; a wrong one ends the program with code 2."""
-    parser = argparse.ArgumentParser(prog="unbroken.rehearsal.server", description="The rehearsal's server process")
+    parser = argparse.ArgumentParser(
+        prog="unbroken.rehearsal.server", description="The rehearsal's server process"
+    )
     parser.add_argument("--state", type=Path, required=True, help="folder for server.json, events and logs")
     parser.add_argument("--port", type=int, required=True, help="loopback port of the embedded AWS")
     parser.add_argument("--region", default=DEFAULT_REGION, help="region the embedded AWS plays")
@@ -46,13 +48,16 @@ def main(argv: list[str] | None = None) -> int:
     options = parse(sys.argv[1:] if argv is None else argv)
     (options.state / "tmp").mkdir(parents=True, exist_ok=True)
     _ensure_environment(options)
-    from unbroken.rehearsal.composition import Rehearsal  # ministack reads the environment while it is imported
+    pid = _host_pid()  # now: the machines mount a /proc of their own
+    from unbroken.rehearsal.composition import (
+        Rehearsal,
+    )  # ministack reads the environment while it is imported
 
     stopping = _stop_signals()
     rehearsal = Rehearsal(options.state, options.port, options.region, reduced=options.reduced)
     try:
         rehearsal.start()
-        _write_ready(options)
+        _write_ready(options, pid)
         stopping.wait()
     finally:
         rehearsal.stop()
@@ -79,9 +84,9 @@ def _host_pid() -> int:
     return int(Path("/proc/self").readlink().name)
 
 
-def _write_ready(options: Options) -> None:
+def _write_ready(options: Options, pid: int) -> None:
     """server.json appears whole, and only when everything answers."""
-    record = {"pid": _host_pid(), "port": options.port, "id": options.state.name, "started": time.time()}
+    record = {"pid": pid, "port": options.port, "id": options.state.name, "started": time.time()}
     partial = options.state / "server.json.partial"
     partial.write_text(json.dumps(record) + "\n")
     partial.replace(options.state / "server.json")

@@ -1,7 +1,7 @@
 """botocore clients for the server's own handlers, aimed at the embedded AWS on loopback.
 
-A CloudFormation handler here does what the real one does: it calls the service's API. It must therefore run off the
-event loop (``handlers.py`` sees to that), or the call would wait for the thread it is made on.
+A CloudFormation handler here does what the real one does: it calls the service's API. It must therefore run
+off the event loop (``handlers.py`` sees to that), or the call would wait for the thread it is made on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What CDK's two custom resources do, replayed by functions of ours instead of by their Lambda functions.
 
 Replayed, and named so in the report: Custom::CDKBucketDeployment (unpack assets into a bucket) and
-Custom::S3AutoDeleteObjects (empty a bucket that is about to be deleted). Their Lambda functions, roles and layers are
-recorded by the embedded AWS but never run. The rules follow the handlers that aws-cdk-lib 2.275 ships.
+Custom::S3AutoDeleteObjects (empty a bucket that is about to be deleted). Their Lambda functions, roles and
+layers are recorded by the embedded AWS but never run. The rules follow the handlers that aws-cdk-lib 2.275
+ships.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class BucketDeployment:
         return Resource(physical_id, {"DestinationBucketArn": arn, "SourceObjectKeys": keys})
 
     def _deploy(self, properties: Properties) -> None:
-        files = selected(self._contents(properties), properties.get("Exclude", ()), properties.get("Include", ()))
+        files = selected(
+            self._contents(properties), properties.get("Exclude", ()), properties.get("Include", ())
+        )
         bucket, prefix = destination(properties)
         try:
             for path, content in files.items():
@@ -147,7 +150,7 @@ class AutoDeleteObjects:
     def delete(self, physical_id: str, properties: Properties) -> None:
         bucket = str(properties["BucketName"])
         if bucket_tags(self.clients, bucket).get(AUTO_DELETE_TAG) == "true":
-            remove(self.clients, bucket, keys_below(self.clients, bucket, ""))
+            empty(self.clients, bucket)
 
 
 def truth(properties: Mapping[str, Any], name: str, default: bool) -> bool:
@@ -205,6 +208,14 @@ def remove(clients: Clients, bucket: str, keys: Sequence[str]) -> None:
     """Delete the objects."""
     for key in keys:
         clients.s3.delete_object(Bucket=bucket, Key=key)
+
+
+def empty(clients: Clients, bucket: str) -> None:
+    """Delete every version of every object."""
+    pages = clients.s3.get_paginator("list_object_versions").paginate(Bucket=bucket)
+    for page in pages:
+        for item in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
+            clients.s3.delete_object(Bucket=bucket, Key=item["Key"], VersionId=item["VersionId"])
 
 
 def bucket_tags(clients: Clients, bucket: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """CloudFormation types of EC2 that ministack lacks, and corrections to those it has.
 
-EIP, NatGateway, FlowLog, SecurityGroupIngress and SecurityGroupEgress are ours; VPC, Subnet, SecurityGroup and the
-gateways keep ministack's handlers but are deleted through EC2's API, so that what EC2 refuses fails the stack.
+EIP, NatGateway, FlowLog, SecurityGroupIngress and SecurityGroupEgress are ours; VPC, Subnet, SecurityGroup
+and the gateways keep ministack's handlers but are deleted through EC2's API, so that what EC2 refuses fails
+the stack.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ def _subnet_attributes(_physical_id: str, properties: Properties) -> dict[str, A
 
 
 def _check_zone(properties: Properties) -> None:
-    zone_id = properties.get("AvailabilityZoneId")
-    if zone_id is not None and not ec2_api.zone_id_known(zone_id):
-        raise ResourceError(f"Value ({zone_id}) for parameter availabilityZoneId is invalid.")
+    zone = properties.get("AvailabilityZoneId")
+    if zone is not None and ec2_api.zone_name(zone) is None:
+        raise ResourceError(f"Value ({zone}) for parameter availabilityZoneId is invalid.")
 
 
 def _gone(call: Any, **arguments: str) -> None:
@@ -131,7 +132,11 @@ class NatGateway(_Retaggable):
     type_name = "AWS::EC2::NatGateway"
 
     def create(self, logical_id: str, properties: Properties, stack_name: str) -> Resource:
-        given = {key: properties[key] for key in ("SubnetId", "AllocationId", "ConnectivityType") if key in properties}
+        given = {
+            key: properties[key]
+            for key in ("SubnetId", "AllocationId", "ConnectivityType")
+            if key in properties
+        }
         try:
             answer = self.clients.ec2.create_nat_gateway(**given, **_tags("natgateway", properties))
         except ClientError as error:
@@ -177,13 +182,15 @@ class FlowLog(_Retaggable):
 
     def _check_destination(self, properties: Properties) -> None:
         if "DeliverLogsPermissionArn" not in properties:
-            raise ResourceError("DeliverLogsPermissionArn can't be empty if LogDestinationType is cloud-watch-logs.")
+            raise ResourceError(
+                "DeliverLogsPermissionArn can't be empty if LogDestinationType is cloud-watch-logs."
+            )
         if not properties.get("LogGroupName") and not properties.get("LogDestination"):
             raise ResourceError("LogGroupName or LogDestination must be given for cloud-watch-logs.")
 
 
 class SecurityGroupRule:
-    """AWS::EC2::SecurityGroupIngress or AWS::EC2::SecurityGroupEgress; every property replaces, but the text."""
+    """AWS::EC2::SecurityGroupIngress or ...Egress; all but the description replaces the rule."""
 
     def __init__(self, clients: Clients, direction: str) -> None:
         self.clients = clients

@@ -1,13 +1,13 @@
-"""EC2's own API where ministack is more lenient than AWS: interfaces, NAT gateways, zones, and refused deletions.
+"""EC2's own API where ministack is more lenient than AWS: interfaces, NAT gateways, zones, deletions.
 
-These replace entries of ministack's EC2 action table and run on its event loop, directly on its records. The
-CloudFormation side is in ``ec2.py``. Error codes and texts are EC2's, by the API reference's list of error codes.
+These replace entries of ministack's EC2 action table and run on its event loop, directly on its records.
+The CloudFormation side is in ``ec2.py``. Error codes and texts are EC2's, by the API reference's list of
+error codes.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +18,7 @@ Response = tuple[int, dict[str, str], bytes]
 Action = Callable[[Params], Response]
 
 NUM_RESERVED_ADDRESSES = 4
-"""The first addresses of a subnet that AWS keeps (VPC user guide, "Subnet sizing"); the last one is kept too."""
+"""The first addresses of a subnet that AWS keeps (VPC user guide, "Subnet sizing"); the last too."""
 
 ZONES = "abcdef"
 """Letters of the zones a region may have; ministack stops at three, and us-west-2 has four."""
@@ -31,14 +31,19 @@ def install() -> None:
     ec2._zone_name_for_az_id = zone_name
 
 
-def zone_name(zone_id: str) -> str | None:
+def zone_name(wanted: str) -> str | None:
     """The zone with this id, such as us-west-2d for usw2-az4; None for an id of another region.
 
     Real accounts map ids to letters each in its own way; here az1 is a, az2 is b, and so on.
     """
     region = ec2.get_region()
     names = [f"{region}{letter}" for letter in ZONES]
-    return next((name for name in names if ec2._az_id_for_zone_name(name) == zone_id), None)
+    return next((name for name in names if zone_id(name) == wanted), None)
+
+
+def zone_id(name: str) -> str:
+    """The id of a zone, such as usw2-az4 for us-west-2d."""
+    return str(ec2._az_id_for_zone_name(name))
 
 
 def _wrapped(original: Action, replacement: Callable[[Action, Params], Response]) -> Action:
@@ -100,7 +105,8 @@ def _dependents_of_vpc(vpc_id: str) -> Iterator[str]:
     yield from (e["VpcEndpointId"] for e in ec2._vpc_endpoints.values() if e["VpcId"] == vpc_id)
     yield from (i["NetworkInterfaceId"] for i in ec2._network_interfaces.values() if i["VpcId"] == vpc_id)
     yield from (
-        table_id for table_id, table in ec2._route_tables.items()
+        table_id
+        for table_id, table in ec2._route_tables.items()
         if table["VpcId"] == vpc_id and table_id != main
     )
 
@@ -138,7 +144,9 @@ def _release_address(original: Action, params: Params) -> Response:
 def _create_nat_gateway(original: Action, params: Params) -> Response:
     subnet = ec2._subnets.get(ec2._p(params, "SubnetId"))
     if subnet is None:
-        return _error("InvalidSubnetID.NotFound", f"The subnet ID '{ec2._p(params, 'SubnetId')}' does not exist")
+        return _error(
+            "InvalidSubnetID.NotFound", f"The subnet ID '{ec2._p(params, 'SubnetId')}' does not exist"
+        )
     if ec2._p(params, "ConnectivityType") != "private" and not _has_internet_gateway(subnet["VpcId"]):
         text = f"Network {subnet['VpcId']} has no Internet gateway attached"
         return _error("Gateway.NotAttached", text)
@@ -164,14 +172,19 @@ def _delete_nat_gateway(original: Action, params: Params) -> Response:
 def _create_network_interface(original: Action, params: Params) -> Response:
     subnet = ec2._subnets.get(ec2._p(params, "SubnetId"))
     if subnet is None:
-        return _error("InvalidSubnetID.NotFound", f"The subnet ID '{ec2._p(params, 'SubnetId')}' does not exist")
+        return _error(
+            "InvalidSubnetID.NotFound", f"The subnet ID '{ec2._p(params, 'SubnetId')}' does not exist"
+        )
     groups = ec2._parse_member_list(params, "SecurityGroupId")
     unknown = [group for group in groups if group not in ec2._security_groups]
     if unknown:
         return _error("InvalidGroup.NotFound", f"The security group '{unknown[0]}' does not exist")
     try:
         record = _add_interface(
-            subnet, description=ec2._p(params, "Description"), groups=groups, address=ec2._p(params, "PrivateIpAddress")
+            subnet,
+            description=ec2._p(params, "Description"),
+            groups=groups,
+            address=ec2._p(params, "PrivateIpAddress"),
         )
     except ValueError as error:
         return _error("InvalidParameterValue", str(error))
@@ -183,7 +196,7 @@ def _create_network_interface(original: Action, params: Params) -> Response:
 def _add_interface(
     subnet: dict[str, Any], *, description: str, groups: list[str], address: str = "", kind: str = "interface"
 ) -> dict[str, Any]:
-    """A network interface record with an address of the subnet; ValueError where the address cannot be had."""
+    """A network interface with an address of the subnet; ValueError where the address cannot be had."""
     address = _usable(subnet, address) if address else _first_free(subnet)
     ec2._create_network_interface({"SubnetId": [subnet["SubnetId"]], "Description": [description]})
     record: dict[str, Any] = list(ec2._network_interfaces.values())[-1]
@@ -220,11 +233,6 @@ def _first_free(subnet: dict[str, Any]) -> str:
         if index >= NUM_RESERVED_ADDRESSES and str(host) not in used:
             return str(host)
     raise ValueError(f"{subnet['SubnetId']} has no free addresses")
-
-
-def zone_id_known(zone_id: str) -> bool:
-    """Whether this region has a zone with this id."""
-    return bool(re.fullmatch(r"[a-z0-9]+-az\d+", zone_id)) and zone_name(zone_id) is not None
 
 
 _REPLACEMENTS: dict[str, Callable[[Action, Params], Response]] = {

@@ -11,7 +11,17 @@ import ministack.app
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
-from unbroken.rehearsal.aws import deployment, ec2, ec2_api, environment, fsx_api, fsx_resources, s3, templates, wire
+from unbroken.rehearsal.aws import (
+    deployment,
+    ec2,
+    ec2_api,
+    environment,
+    fsx_api,
+    fsx_resources,
+    s3,
+    templates,
+    wire,
+)
 from unbroken.rehearsal.aws.clients import Clients
 from unbroken.rehearsal.aws.fsx import Fsx
 from unbroken.rehearsal.aws.handlers import Handler, amend, register
@@ -21,7 +31,7 @@ POLL_SECONDS = 0.02
 
 
 class EmbeddedAws:
-    """One embedded AWS; there can be only one in a process, since ministack keeps its state in its modules."""
+    """One embedded AWS; only one a process, since ministack keeps its state in its modules."""
 
     def __init__(self, port: int, region: str) -> None:
         self.port = port
@@ -39,7 +49,11 @@ class EmbeddedAws:
         templates.install(self.region)
         wire.install("fsx", fsx_api.TARGET_PREFIX, fsx_api.FsxApi(self.fsx))
         register(
-            [*ec2.handlers(self.clients), *fsx_resources.handlers(self.fsx), *deployment.handlers(self.clients)],
+            [
+                *ec2.handlers(self.clients),
+                *fsx_resources.handlers(self.fsx),
+                *deployment.handlers(self.clients),
+            ],
             self.region,
         )
         amend([*ec2.amendments(self.clients), *s3.amendments(self.clients)], self.region)
@@ -60,7 +74,9 @@ class EmbeddedAws:
             if self._failure is not None:
                 raise self._failure
             if time.monotonic() > deadline:
-                raise TimeoutError(f"the embedded AWS did not listen on port {self.port} within {timeout:.0f} s")
+                raise TimeoutError(
+                    f"the embedded AWS did not listen on port {self.port} within {timeout:.0f} s"
+                )
             time.sleep(POLL_SECONDS)
 
     def _answers(self) -> bool:

@@ -1,7 +1,7 @@
 """Who the embedded AWS belongs to, and the environments of its server and of its clients.
 
-Only constants and plain dictionaries: this module is imported before ministack is, which reads its settings from the
-environment while it is imported.
+Only constants and plain dictionaries: this module is imported before ministack is, which reads its settings
+from the environment while it is imported.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def credentials(region: str) -> dict[str, str]:
 
 
 def client(port: int, region: str, base: Mapping[str, str]) -> dict[str, str]:
-    """``base`` without any AWS setting of the user's, pointed at the embedded AWS; for cdk, boto3 and the AWS CLI."""
+    """``base`` without the user's AWS settings, aimed at the embedded AWS; for cdk, boto3 and the AWS CLI."""
     kept = {key: value for key, value in base.items() if not key.startswith("AWS_")}
     return {
         **kept,

@@ -1,8 +1,9 @@
 """Amazon FSx for Lustre: file systems and data repository associations, and the rules FSx holds them to.
 
-The files themselves are the nodes' business (``unbroken.rehearsal.nodes``); here is the control plane only. The
-rules are those of the FSx API reference and of the CloudFormation resource's documentation, since the CloudFormation
-schema states none of them. The API is in ``fsx_api.py``, CloudFormation's two types in ``fsx_resources.py``.
+The files themselves are the nodes' business (``unbroken.rehearsal.nodes``); here is the control plane only.
+The rules are those of the FSx API reference and of the CloudFormation resource's documentation, since the
+CloudFormation schema states none of them. The API is in ``fsx_api.py``, CloudFormation's two types in
+``fsx_resources.py``.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ class Fsx:
     def _interface(self, file_system_id: str, subnet_id: str, groups: list[str]) -> str:
         try:
             answer = self.clients.ec2.create_network_interface(
-                SubnetId=subnet_id, Groups=groups, Description=f"Interface for FSx file system {file_system_id}"
+                SubnetId=subnet_id,
+                Groups=groups,
+                Description=f"Interface for FSx file system {file_system_id}",
             )
         except ClientError as error:
             raise FsxError("InvalidNetworkSettings", str(error)) from error
@@ -119,7 +122,9 @@ class Fsx:
         with self._lock:
             gone = self.file_systems.pop(file_system_id, None)
             self.associations = {
-                key: value for key, value in self.associations.items() if value.file_system_id != file_system_id
+                key: value
+                for key, value in self.associations.items()
+                if value.file_system_id != file_system_id
             }
         if gone is None:
             raise FsxError("FileSystemNotFound", f"File system '{file_system_id}' does not exist.")
@@ -151,7 +156,9 @@ class Fsx:
         file_system = self.file_systems.get(request["FileSystemId"])
         if file_system is None:
             raise FsxError("FileSystemNotFound", f"File system '{request['FileSystemId']}' does not exist.")
-        clash = {"ImportPath", "ExportPath", "AutoImportPolicy", "ImportedFileChunkSize"} & set(file_system.lustre)
+        clash = {"ImportPath", "ExportPath", "AutoImportPolicy", "ImportedFileChunkSize"} & set(
+            file_system.lustre
+        )
         if clash:
             text = f"{sorted(clash)[0]} cannot be used on a file system with a data repository association."
             raise FsxError("BadRequest", text)
@@ -173,7 +180,9 @@ class Fsx:
         try:
             self.clients.s3.head_bucket(Bucket=bucket)
         except ClientError as error:
-            raise FsxError("BadRequest", f"The bucket of DataRepositoryPath {repository} does not exist.") from error
+            raise FsxError(
+                "BadRequest", f"The bucket of DataRepositoryPath {repository} does not exist."
+            ) from error
 
 
 def overlaps(one: str, other: str) -> bool:
@@ -185,7 +194,9 @@ def overlaps(one: str, other: str) -> bool:
 def check_file_system(request: Mapping[str, Any]) -> None:
     """What FSx itself refuses; raises FsxError."""
     if request.get("FileSystemType") != "LUSTRE":
-        raise FsxError("BadRequest", f"FileSystemType {request.get('FileSystemType')} is not emulated, only LUSTRE.")
+        raise FsxError(
+            "BadRequest", f"FileSystemType {request.get('FileSystemType')} is not emulated, only LUSTRE."
+        )
     if len(request["SubnetIds"]) != 1:
         raise FsxError("InvalidNetworkSettings", "A Lustre file system takes exactly one subnet.")
     lustre = request.get("LustreConfiguration", {})
@@ -193,7 +204,9 @@ def check_file_system(request: Mapping[str, Any]) -> None:
     _check_capacity(int(request.get("StorageCapacity", 0)), deployment, storage)
     _check_throughput(lustre.get("PerUnitStorageThroughput"), deployment, storage)
     if deployment == "PERSISTENT_2" and request.get("FileSystemTypeVersion", "2.15") == "2.10":
-        raise FsxError("BadRequest", "FileSystemTypeVersion 2.10 does not go with PERSISTENT_2; use 2.12 or 2.15.")
+        raise FsxError(
+            "BadRequest", "FileSystemTypeVersion 2.10 does not go with PERSISTENT_2; use 2.12 or 2.15."
+        )
 
 
 def _check_capacity(gib: int, deployment: str, storage: str) -> None:
@@ -201,7 +214,9 @@ def _check_capacity(gib: int, deployment: str, storage: str) -> None:
         return
     step = 3600 if deployment == "SCRATCH_1" else 2400
     if gib != 1200 and (gib <= 0 or gib % step) and gib != 2400:
-        text = f"StorageCapacity {gib} is invalid for {deployment}: use 1200, 2400 or a multiple of {step} GiB."
+        text = (
+            f"StorageCapacity {gib} is invalid for {deployment}: use 1200, 2400 or a multiple of {step} GiB."
+        )
         raise FsxError("BadRequest", text)
 
 
@@ -211,5 +226,7 @@ def _check_throughput(value: object, deployment: str, storage: str) -> None:
         if value is not None:
             raise FsxError("BadRequest", f"PerUnitStorageThroughput does not go with {deployment}.")
     elif value is None or int(str(value)) not in allowed:
-        text = f"PerUnitStorageThroughput {value} is invalid for {deployment} {storage}: use one of {list(allowed)}."
+        text = (
+            f"PerUnitStorageThroughput {value} is invalid for {deployment} {storage}: use one of {allowed}."
+        )
         raise FsxError("BadRequest", text)

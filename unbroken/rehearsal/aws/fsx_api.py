@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ class FsxApi:
     def __init__(self, fsx: Fsx) -> None:
         self.fsx = fsx
 
-    def __call__(self, operation: str, body: Mapping[str, Any]) -> wire.Answer:
+    def __call__(self, operation: str, body: bytes) -> wire.Answer:
         """Answer one request."""
         operations = {
             "DescribeFileSystems": self._file_systems,
@@ -28,7 +29,7 @@ class FsxApi:
         if operation not in operations:
             return wire.unknown_operation("FSx", operation)
         try:
-            return 200, operations[operation](body)
+            return 200, operations[operation](json.loads(body or b"{}"))
         except FsxError as error:
             return wire.refusal(error.code, str(error))
 

@@ -1,7 +1,7 @@
 """How a CloudFormation resource type of ours is told to ministack.
 
-This is the one place that touches ministack's private CloudFormation tables; the version is pinned exactly because
-of it, and tests/rehearsal/aws/test_contract.py fails when a table moves.
+This is the one place that touches ministack's private CloudFormation tables; the version is pinned exactly
+because of it, and tests/rehearsal/aws/test_contract.py fails when a table moves.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Handler(Protocol):
         """Make the resource; raises ResourceError."""
 
     def update(self, physical_id: str, old: Properties, new: Properties) -> Resource:
-        """Change it in place. Only called for properties that do not need a replacement; raises ResourceError."""
+        """Change it in place; not called where a property needs a replacement. Raises ResourceError."""
 
     def delete(self, physical_id: str, properties: Properties) -> None:
         """Delete it; one that is gone already is no error; raises ResourceError where AWS would refuse."""
@@ -95,7 +95,7 @@ def _run_on_threads(types: frozenset[str]) -> None:
 
 @dataclass(frozen=True)
 class Amendment:
-    """A type whose handler in ministack is kept, with attributes it forgets and a deletion that can be refused."""
+    """A type that keeps its handler in ministack, with more attributes and a deletion AWS may refuse."""
 
     type_name: str
     attributes: Callable[[str, Properties], dict[str, Any]] | None = None

@@ -1,7 +1,7 @@
 """Starts, watches and stops the rehearsal's server from the command line's process.
 
-The server gets namespaces of its own in a full rehearsal, so that the kernel removes all of it when it dies. It dies
-with the process that started it, unless it is to be kept.
+The server gets namespaces of its own in a full rehearsal, so that the kernel removes all of it when it
+dies. It dies with the process that started it, unless it is to be kept.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ServerProcess:
                 env={**self._outer_environment(), **environment.server(self.port, self.state, self.region)},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=None if self.keep else _die_with_parent(os.getpid()),  # noqa: PLW1509
+                preexec_fn=None if self.keep else _die_with_parent(os.getpid()),
             )  # fmt: skip
         return self._wait(time.monotonic() + timeout, timeout, alive)
 
@@ -114,7 +114,9 @@ class ServerProcess:
         except subprocess.TimeoutExpired as error:
             process.kill()
             process.wait()
-            text = f"the rehearsal's server did not end within {timeout:.0f} s and was killed; {self._last_line()}"
+            text = (
+                f"the rehearsal's server did not end in {timeout:.0f} s and was killed; {self._last_line()}"
+            )
             raise ServerError(text) from error
 
     def _terminate(self) -> None:
@@ -132,7 +134,9 @@ class ServerProcess:
                 raise ServerError(f"the rehearsal's server ended while starting; {self._last_line()}")
             if time.monotonic() > deadline:
                 self._give_up()
-                raise ServerError(f"the rehearsal's server was not ready after {timeout:.0f} s; {self._last_line()}")
+                raise ServerError(
+                    f"the rehearsal's server was not ready after {timeout:.0f} s; {self._last_line()}"
+                )
             time.sleep(POLL_SECONDS)
         return info
 

@@ -1,7 +1,7 @@
 """Refuses a template whose resources CloudFormation would refuse, before anything is created.
 
-ministack looks at resource types only; the properties are checked here against the CloudFormation schema, with
-cfn-lint's rules, in the region of the rehearsal. Findings below an error are left alone.
+ministack looks at resource types only; the properties are checked here against the CloudFormation schema,
+with cfn-lint's rules, in the region of the rehearsal. Findings below an error are left alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def install(region: str) -> None:
 
 
 def _checking(original: Callable[..., None], region: str) -> Callable[..., None]:
-    def validate(template: Template, conditions: dict[str, bool], params: dict[str, Any] | None = None) -> None:
+    def validate(
+        template: Template, conditions: dict[str, bool], params: dict[str, Any] | None = None
+    ) -> None:
         original(template, conditions, params=params)
         found = problems(template, region)
         if found:
@@ -47,11 +49,13 @@ def problems(template: Template, region: str) -> list[str]:
 
 
 def _custom_resources(template: Template) -> list[str]:
-    """No Lambda function runs here, so a custom resource nobody replays would hang for an hour on AWS's time-out."""
+    """No Lambda function runs here, so a custom resource that nobody replays could never answer."""
+    replayed = " and ".join(REPLAYED)
     return [
-        f"{name}: {kind} would run a Lambda function, and the embedded AWS runs none; it replays {' and '.join(REPLAYED)}"
+        f"{name}: {kind} needs a Lambda function, and the embedded AWS runs none; it replays {replayed}"
         for name, kind in _types(template)
-        if kind == "AWS::CloudFormation::CustomResource" or (kind.startswith("Custom::") and kind not in REPLAYED)
+        if kind == "AWS::CloudFormation::CustomResource"
+        or (kind.startswith("Custom::") and kind not in REPLAYED)
     ]
 
 

@@ -10,9 +10,9 @@ import ministack.app
 from ministack.core import router
 from ministack.core.concurrency import run_reentrant
 
-Body = Mapping[str, Any]
 Answer = tuple[int, dict[str, Any]]
-Dispatch = Callable[[str, Body], Answer]
+Dispatch = Callable[[str, bytes], Answer]
+"""From the operation's name and the request's body to the HTTP status and the answer."""
 Response = tuple[int, dict[str, str], bytes]
 
 JSON = "application/x-amz-json-1.1"
@@ -31,7 +31,7 @@ def handler(dispatch: Dispatch) -> Callable[..., Awaitable[Response]]:
         method: str, path: str, headers: Mapping[str, str], body: bytes, query: Mapping[str, Any]
     ) -> Response:
         operation = headers.get("x-amz-target", "").rpartition(".")[2]
-        status, answer = await run_reentrant(dispatch, operation, json.loads(body or b"{}"))
+        status, answer = await run_reentrant(dispatch, operation, body)
         return status, {"Content-Type": JSON}, json.dumps(answer).encode()
 
     return handle
