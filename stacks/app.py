@@ -33,7 +33,7 @@ def build_app(config: ClusterConfig, outdir: Path | None = None) -> App:
     )
     network = NetworkStack(app, config)
     storage = StorageStack(app, config, network)
-    identity = IdentityStack(app, config, storage)
+    identity = IdentityStack(app, config)
     HyperPodStack(app, config, network, storage, identity)
     return app
 

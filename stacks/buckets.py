@@ -42,7 +42,8 @@ def lifecycle_bucket_name(config: ClusterConfig, account: str) -> str:
     """``sagemaker-...``, unique by cluster, account and region, at most 63 characters.
 
     HyperPod's own instance policy grants buckets of that prefix only (API reference, ClusterLifeCycleConfig).
-    The hash keeps two clusters apart whose names differ in upper case or after the 16th character.
+    The hash keeps two clusters apart whose names differ in upper case or after the 16th character. Stacks
+    other than storage use the name, since CloudFormation looks up a reference anew at each place it stands.
     """
     digest = hashlib.sha256(config.name.encode()).hexdigest()[:6]
     short = config.name.lower()[:16].rstrip("-")

@@ -11,7 +11,7 @@ from aws_cdk import aws_iam
 from constructs import Construct
 
 from stacks.base import ClusterStack
-from stacks.storage import StorageStack
+from stacks.buckets import lifecycle_bucket_name
 from unbroken.config import ClusterConfig
 
 METRIC_NAMESPACE = "/aws/sagemaker/Clusters"
@@ -20,7 +20,7 @@ METRIC_NAMESPACE = "/aws/sagemaker/Clusters"
 class IdentityStack(ClusterStack):
     """One role for all groups."""
 
-    def __init__(self, scope: Construct, config: ClusterConfig, storage: StorageStack) -> None:
+    def __init__(self, scope: Construct, config: ClusterConfig) -> None:
         super().__init__(scope, "identity", config, "Execution role")
         self.role = aws_iam.Role(
             self,
@@ -28,7 +28,7 @@ class IdentityStack(ClusterStack):
             description=f"Nodes of HyperPod cluster {config.name}",
             assumed_by=aws_iam.ServicePrincipal("sagemaker.amazonaws.com"),
             inline_policies={
-                "bundle": _document(self._bundle(storage)),
+                "bundle": _document(self._bundle(config)),
                 "logs": _document(self._logs(config.name)),
                 "session": _document([_session()]),
                 "vpc": _document(self._vpc()),
@@ -36,9 +36,9 @@ class IdentityStack(ClusterStack):
         )
         self.outputs({"ExecutionRoleArn": self.role.role_arn})
 
-    def _bundle(self, storage: StorageStack) -> list[aws_iam.PolicyStatement]:
+    def _bundle(self, config: ClusterConfig) -> list[aws_iam.PolicyStatement]:
         """Read the lifecycle bucket. The data bucket is FSx's to read and write, not the nodes'."""
-        arn = storage.lifecycle_bucket.bucket_arn
+        arn = f"arn:{self.partition}:s3:::{lifecycle_bucket_name(config, self.account)}"
         return [
             _allow("Objects", ["s3:GetObject"], [f"{arn}/*"]),
             _allow("List", ["s3:ListBucket"], [arn]),

@@ -8,9 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aws_cdk import RemovalPolicy, aws_iam, aws_logs, aws_s3, aws_s3_deployment
+from aws_cdk import RemovalPolicy, Stack, aws_iam, aws_logs, aws_s3, aws_s3_deployment
 from constructs import Construct
 
+from stacks.buckets import lifecycle_bucket_name
 from stacks.functions import log_statement
 from stacks.storage import StorageStack
 from unbroken import render
@@ -23,9 +24,10 @@ class Uploads(Construct):
     def __init__(self, scope: Construct, name: str, config: ClusterConfig, storage: StorageStack) -> None:
         super().__init__(scope, name)
         self._config, self._storage = config, storage
-        # By name: CDK marks the bucket it owns with a tag for each prefix, and every new bundle would then
-        # change the storage stack.
-        self._bucket = aws_s3.Bucket.from_bucket_name(self, "Bucket", storage.lifecycle_bucket.bucket_name)
+        # By name, not by reference: CDK marks a bucket that it owns with a tag for each prefix, so that every
+        # new bundle would change the storage stack.
+        name = lifecycle_bucket_name(config, Stack.of(self).account)
+        self._bucket = aws_s3.Bucket.from_bucket_name(self, "Bucket", name)
         self._logs = aws_logs.LogGroup(
             self, "Logs", retention=aws_logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
         )
