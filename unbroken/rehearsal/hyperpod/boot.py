@@ -13,7 +13,7 @@ from unbroken.rehearsal.hyperpod import addresses, config_files, messages, node_
 from unbroken.rehearsal.hyperpod.lifecycle import LifecycleSource, source_of
 from unbroken.rehearsal.hyperpod.logs import PATH, LifecycleLog
 from unbroken.rehearsal.hyperpod.machines import AccessDenied, Machine, MachineError, MachineSpec, NotFound
-from unbroken.rehearsal.hyperpod.states import Cluster, ClusterStatus, Node
+from unbroken.rehearsal.hyperpod.states import Cluster, Node
 from unbroken.rehearsal.hyperpod.world import World
 
 
@@ -46,16 +46,16 @@ def _start(world: World, cluster: Cluster, node: Node, role_name: str) -> Machin
             cluster.subnet.subnet_id, cluster.security_group_ids, node.address
         )
     machine = world.machines.create(spec)
-    _adopt(world, cluster, node, machine)
+    _adopt(world, node, machine)
     node_setup.prepare(machine, cluster.munge_key)
     machine.boot(world.settings.boot_timeout_seconds)
     return machine
 
 
-def _adopt(world: World, cluster: Cluster, node: Node, machine: Machine) -> None:
-    """Give the machine to the node, unless the cluster is on its way out and nobody would end it."""
+def _adopt(world: World, node: Node, machine: Machine) -> None:
+    """Give the machine to the node, unless the node is on its way out and nobody would end the machine."""
     with world.changed:
-        if not world.closing.is_set() and cluster.status is not ClusterStatus.DELETING:
+        if not (world.closing.is_set() or node.leaving):
             node.machine = machine
             return
     machine.discard()

@@ -88,7 +88,10 @@ def attach_file_systems(world: World) -> None:
 
 def take_down(world: World, cluster: Cluster, nodes: Iterable[Node]) -> None:
     """Power nodes off in parallel, free what they held, and forget them."""
-    leaving = list(nodes)
+    with world.changed:
+        leaving = list(nodes)
+        for node in leaving:
+            node.leaving = True
     for node in leaving:
         journal.set_node(world, cluster, node, NodeStatus.SHUTTING_DOWN)
     together(lambda node: _end(world, node), leaving)

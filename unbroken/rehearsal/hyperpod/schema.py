@@ -86,5 +86,10 @@ def _broken_text(rules: Mapping[str, Any], value: str) -> Iterator[str]:
     if "enum" in rules and value not in rules["enum"]:
         shown = rules["enum"] if len(rules["enum"]) <= 20 else [*rules["enum"][:20], "..."]
         yield f"Member must satisfy enum value set: [{', '.join(shown)}] (found {value})"
-    if "pattern" in rules and re.fullmatch(rules["pattern"], value) is None:
+    if "pattern" in rules and not _matches(rules["pattern"], value):
         yield f"Member must satisfy regular expression pattern: {rules['pattern']} (found {value})"
+
+
+def _matches(pattern: str, value: str) -> bool:
+    """Unicode classes such as ``\\p{L}`` (in the tags' patterns) are beyond Python's re and not checked."""
+    return "\\p{" in pattern or re.fullmatch(pattern, value) is not None

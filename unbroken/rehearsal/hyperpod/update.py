@@ -121,7 +121,9 @@ def _roll_back(world: World, cluster: Cluster, change: _Change, message: str) ->
     journal.set_cluster(world, cluster, ClusterStatus.ROLLING_BACK, message)
     fleet.take_down(world, cluster, change.added)
     with world.changed:
-        cluster.groups = {name: Group(spec) for name, spec in change.before.items()}
+        cluster.groups = {name: cluster.groups[name] for name in change.before}
+        for name, spec in change.before.items():
+            cluster.groups[name].spec = spec
         _settle(cluster, set())
     node_setup.push_resource_config(world, cluster)
     journal.set_cluster(world, cluster, ClusterStatus.IN_SERVICE, message)
