@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 from unbroken_node.errors import NodeError
 from unbroken_node.host import Host
@@ -44,3 +45,11 @@ def node_fields(host: Host, name: str) -> dict[str, str]:
     if result.code != 0:
         return {}
     return dict(field.split("=", 1) for field in result.stdout.split() if "=" in field)
+
+
+def slurmd_start(fields: dict[str, str]) -> float | None:
+    """Return when the slurmd that registered last was started, in seconds since the epoch, or None."""
+    try:
+        return datetime.fromisoformat(fields.get("SlurmdStartTime", "None")).timestamp()
+    except ValueError:
+        return None

@@ -40,6 +40,17 @@ def install_drop_in(host: Host, unit: str, text: str) -> None:
     _put(host, drop_in_path(unit), text)
 
 
+def restarting(unit: Iterable[tuple[str, str]], service: Iterable[tuple[str, str]] = ()) -> str:
+    """Return a drop-in for a daemon that comes back by itself, since at a boot what it needs may be late.
+
+    `unit` and `service` are further lines of those sections.
+    """
+    return render(
+        Unit=[*unit, ("StartLimitIntervalSec", "0")],
+        Service=[*service, ("Restart", "on-failure"), ("RestartSec", "2")],
+    )
+
+
 def is_active(host: Host, unit: str) -> bool:
     """Tell whether a unit runs."""
     return host.succeeds("systemctl", "is-active", "--quiet", unit)
@@ -48,6 +59,14 @@ def is_active(host: Host, unit: str) -> bool:
 def is_enabled(host: Host, unit: str) -> bool:
     """Tell whether a unit starts at boot."""
     return host.succeeds("systemctl", "is-enabled", "--quiet", unit)
+
+
+def started_at(host: Host, unit: str) -> float:
+    """Return when a unit's main process was started, in seconds since the epoch."""
+    argv = ("systemctl", "show", "--value", "--property=ExecMainStartTimestampMonotonic", unit)
+    microseconds = host.run(*argv).stdout.strip()
+    age = host.monotonic() - int(microseconds or 0) / 1e6
+    return host.now() - age
 
 
 def start(host: Host, unit: str) -> None:

@@ -87,10 +87,17 @@ def slurmdbd_conf(node: Node, hostname: str, password: str) -> str:
     )
 
 
-def _drop_in() -> str:
-    return units.render(
-        Unit=[("Wants", database.UNIT), ("After", database.UNIT)],
-        Service=[("Restart", "on-failure"), ("RestartSec", "2")],
+def drop_in(node: Node) -> str:
+    """Return the drop-in that makes slurmdbd count as started only once it answers.
+
+    slurmctld starts after it, at every boot; one that finds no slurmdbd and no saved state hangs for a
+    minute and a half and then ends (seen with Slurm 22.05).
+    """
+    answers = f": </dev/tcp/{node.address}/{slurm.SLURMDBD_PORT}"
+    wait = f"/bin/bash -c 'until {answers}; do sleep 0.1; done 2>/dev/null'"
+    return units.restarting(
+        [("Wants", database.UNIT), ("After", database.UNIT)],
+        [("ExecStartPost", wait), ("TimeoutStartSec", "90")],
     )
 
 
@@ -109,7 +116,7 @@ def _files_problem(host: Host, node: Node) -> str | None:
             return f"{path} is not as it must be"
         if host.mode(path) != mode or host.owner_names(path) != owner:
             return f"{path} is {host.owner_names(path)} {host.mode(path):04o}, not {owner} {mode:04o}"
-    if host.read(units.drop_in_path(UNIT)) != _drop_in():
+    if host.read(units.drop_in_path(UNIT)) != drop_in(node):
         return f"the drop-in of {UNIT} is not in place"
     return None
 
@@ -120,7 +127,7 @@ def _write_files(host: Host, node: Node) -> bool:
     for path, text, mode, owner in _contents(host, node):
         if host.read(path) != text or host.mode(path) != mode or host.owner_names(path) != owner:
             host.write(path, text, mode, owner)
-    units.install_drop_in(host, UNIT, _drop_in())
+    units.install_drop_in(host, UNIT, drop_in(node))
     return changed
 
 

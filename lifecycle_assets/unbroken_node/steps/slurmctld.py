@@ -42,10 +42,7 @@ def apply(host: Host, node: Node) -> None:
 
 
 def _drop_in() -> str:
-    return units.render(
-        Unit=[("Wants", "slurmdbd.service"), ("After", "slurmdbd.service")],
-        Service=[("Restart", "on-failure"), ("RestartSec", "2")],
-    )
+    return units.restarting([("Wants", "slurmdbd.service"), ("After", "slurmdbd.service")])
 
 
 def _is_masked(host: Host) -> bool:

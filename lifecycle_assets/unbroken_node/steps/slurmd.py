@@ -80,35 +80,43 @@ def _fill_in(host: Host, node: Node) -> bool:
 
 def _drop_in(node: Node) -> str:
     """No job may run on a node whose shared file system is not mounted."""
-    return units.render(
-        Unit=[("RequiresMountsFor", node.settings.mount_path)],
-        Service=[("Restart", "on-failure"), ("RestartSec", "2")],
-    )
+    return units.restarting([("RequiresMountsFor", node.settings.mount_path)])
 
 
 def _wait_until_registered(host: Host, node: Node) -> None:
     try:
         host.wait(
             f"slurmctld to hear from {host.hostname()}",
-            lambda: _registration_problem(host, node) is None,
+            lambda: _silence(host, node) is None,
             REGISTERED_SECONDS,
-            found=lambda: _registration_problem(host, node) or "",
+            found=lambda: _silence(host, node) or "",
         )
     except DeadlineExceeded as error:
         raise NodeError(f"{error}; {units.last_words(host, UNIT)}") from None
 
 
+def _silence(host: Host, node: Node) -> str | None:
+    """Return None once slurmctld has registered this slurmd and reaches it."""
+    state = slurm.node_fields(host, host.hostname()).get("State", "")
+    if "NOT_RESPONDING" in state or "*" in state:
+        return f"{host.hostname()} is {state}"
+    return _registration_problem(host, node)
+
+
 def _registration_problem(host: Host, node: Node) -> str | None:
-    """A drained or failed node is registered too: whoever set that state, this does not undo it."""
+    """A replaced node has its predecessor's name, so only a registration of *this* slurmd counts.
+
+    A drained or failed node is registered too: whoever set that state, this does not undo it.
+    """
     fields = slurm.node_fields(host, host.hostname())
     if not fields:
         # Some images leave login nodes out of slurm.conf; there it is enough that commands work.
         if node.role == LOGIN and slurm.controller_answers(host):
             return None
         return f"slurmctld does not answer, or does not know {host.hostname()}"
-    state = fields.get("State", "")
-    if fields.get("SlurmdStartTime", "None") == "None" or "NOT_RESPONDING" in state or "*" in state:
-        return f"{host.hostname()} is {state} and has not registered"
+    registered = slurm.slurmd_start(fields)
+    if registered is None or registered < int(units.started_at(host, UNIT)):
+        return f"{host.hostname()} is {fields.get('State')} and this slurmd has not registered"
     return None
 
 
