@@ -4,12 +4,10 @@
 # UNBROKEN_ROOT puts another folder in place of / (tests).
 set -euo pipefail
 
-readonly EXIT_COULD_NOT_RUN=2
-
-# bundle::fail MESSAGE: the last line of the log, in the shape of the steps' own.
+# bundle::fail MESSAGE: the last line of the log, in the shape of the steps' own. 2: it could not run.
 bundle::fail() {
-    printf '{"step": "00-bundle", "result": "failed", "exit_code": %d, "error": "%s"}\n' "$EXIT_COULD_NOT_RUN" "$1"
-    return "$EXIT_COULD_NOT_RUN"
+    printf '{"step": "00-bundle", "result": "failed", "exit_code": 2, "error": "%s"}\n' "$1"
+    return 2
 }
 
 # bundle::python: print a Python that is new enough.
@@ -48,10 +46,14 @@ bundle::run() {
 main() {
     local -r root=${UNBROKEN_ROOT:-} here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
     local -r log=$root/var/log/provision/provisioning.log
-    mkdir -p "${log%/*}"
     local status=0
-    bundle::run "$here" "$root" 2>&1 | tee -a "$log" || status=${PIPESTATUS[0]}
-    sync "$log"
+    mkdir -p "${log%/*}" && touch "$log"
+    if [[ /dev/stdout -ef $log ]]; then # the caller writes the log already
+        bundle::run "$here" "$root" 2>&1 || status=$?
+    else
+        bundle::run "$here" "$root" 2>&1 | tee -a "$log" || status=${PIPESTATUS[0]}
+    fi
+    sync "$log" # the shipper must see the last line before the node is given up
     return "$status"
 }
 
