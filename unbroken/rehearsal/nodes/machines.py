@@ -71,6 +71,8 @@ class NamespaceMachines:
     def attach_file_system(self, file_system_id: str, dns_name: str, mount_name: str, size_mib: int) -> None:
         """Let ``mount -t lustre <dns_name>@tcp:/<mount_name>`` succeed on every machine. Safe to repeat."""
         self._lustre.attach(file_system_id, dns_name, mount_name, size_mib)
+        # Nothing dials this address: the files are reached through a bind mount.
+        self._resolver.add(dns_name, RESOLVER_ADDRESS)
 
     def close(self) -> None:
         """End every machine and free what they shared. Safe to call twice."""
