@@ -139,6 +139,9 @@ class Trainer:
         """Save and say how it ended."""
         if self.position.step > 0:
             self.save()
+        left = self.config.num_epochs * self.samples.num_samples - self.position.samples
+        if status == runstate.DONE and left < self._global_batch:
+            self.log(f"{left} samples of the last epoch do not fill a step of {self._global_batch}")
         self._note(status=status, reason=reason)
         self.log(f"Training {status} at step {self.position.step}" + (f": {reason}" if reason else ""))
         return status

@@ -81,9 +81,13 @@ def _device(config: JobConfig, has_gpu: bool) -> str:
 
 
 def _record_failure(run_directory: Path, rank: int, error: Exception) -> None:
-    traceback.print_exception(error)
     text = f"{type(error).__name__}: {error}".splitlines()[0]
-    runstate.write_failure(run_directory, rank, text, from_a_peer=_from_a_peer(error))
+    followed = _from_a_peer(error)
+    if followed:
+        print(f"rank {rank}: another rank has gone ({text[:100]})", file=sys.stderr, flush=True)
+    else:
+        traceback.print_exception(error)
+    runstate.write_failure(run_directory, rank, text, from_a_peer=followed)
     if rank == 0:
         before = runstate.read_state(run_directory)
         failed = RunState(

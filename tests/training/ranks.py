@@ -1,0 +1,220 @@
+"""Ranks for tests: processes forked from one server that has torch loaded, so that a run takes a second.
+
+What a test changes inside a rank (a fault, or a guarantee taken away for a negative control) is a function of
+this module, named by the test: the ranks share no memory with it.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import multiprocessing.forkserver
+import multiprocessing.process
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parents[2]
+_CONTEXT = multiprocessing.get_context("forkserver")
+DEADLINE_SECONDS = 100.0
+
+
+def start_server() -> None:
+    """Start the process that the ranks are forked from. It finds `training` by PYTHONPATH only."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = str(_ROOT)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    _CONTEXT.set_forkserver_preload(["training.loop", "training.pretrain", "tests.training.ranks"])
+    multiprocessing.forkserver.ensure_running()
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before
+
+
+def train(
+    directory: Path, world: int, change: str = "", *, term_at: tuple[int, int] | None = None
+) -> list[int]:
+    """Run all ranks of the job in a directory to their end; returns their exit codes.
+
+    `change` names a function below that runs in each rank first. `term_at` = (rank, step): SIGTERM to that
+    rank once the step is done. When one rank fails, the others have ten seconds.
+    """
+    port = _free_port()
+    processes = [
+        _CONTEXT.Process(target=_rank, args=(rank, world, port, directory, change)) for rank in range(world)
+    ]
+    for process in processes:
+        process.start()
+    _watch(processes, directory, term_at)
+    return [process.exitcode or 0 for process in processes]
+
+
+def call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a function, run where torch is loaded; the tests' own process does without."""
+    receiver, sender = _CONTEXT.Pipe(duplex=False)
+    process = _CONTEXT.Process(target=_answer, args=(sender, function, arguments))
+    process.start()
+    assert receiver.poll(DEADLINE_SECONDS), f"waited {DEADLINE_SECONDS:.0f} s for {function.__name__}"
+    process.join()
+    return receiver.recv()
+
+
+def metrics(directory: Path, attempt: int = 1) -> dict[int, dict[str, Any]]:
+    """Metrics of one attempt by step."""
+    text = (directory / "run" / "metrics.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    return {line["step"]: line for line in lines if line["attempt"] == attempt}
+
+
+def numbers(directory: Path, attempt: int, first: int) -> list[tuple[int, str, str]]:
+    """Step, loss and norm of the gradient to the last bit, from a step on."""
+    found = metrics(directory, attempt)
+    return [
+        (step, found[step]["loss"].hex(), found[step]["grad_norm"].hex())
+        for step in sorted(found)
+        if step >= first
+    ]
+
+
+def log(directory: Path, rank: int = 0) -> str:
+    """What a rank printed."""
+    return (directory / f"rank-{rank}.log").read_text()
+
+
+def _rank(rank: int, world: int, port: int, directory: Path, change: str) -> None:
+    output = os.open(directory / f"rank-{rank}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.environ |= {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(world),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+    if change:
+        globals()[change](rank)
+    from training import pretrain
+
+    sys.exit(pretrain.main(["--config", str(directory / "job.yaml")]))
+
+
+def _watch(
+    processes: Sequence[multiprocessing.process.BaseProcess], directory: Path, term_at: tuple[int, int] | None
+) -> None:
+    until = time.monotonic() + DEADLINE_SECONDS
+    failed = False
+    while any(process.is_alive() for process in processes):
+        if term_at is not None and _steps_done(directory) >= term_at[1]:
+            os.kill(processes[term_at[0]].pid or 0, signal.SIGTERM)
+            term_at = None
+        if not failed and any(process.exitcode for process in processes):
+            failed, until = True, time.monotonic() + 10
+        if time.monotonic() > until:
+            for process in processes:
+                process.kill()
+        time.sleep(0.01)
+    for process in processes:
+        process.join()
+
+
+def _steps_done(directory: Path) -> int:
+    path = directory / "run" / "metrics.jsonl"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def _answer(sender: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    sender.send(function(*arguments))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+# What is changed inside a rank
+
+
+def without_random_state(rank: int) -> None:
+    """Negative control: the random state of the checkpoint is not put back."""
+    from training import rng
+
+    rng.restore = lambda state, device: rng.start(42, rank, device)
+
+
+def random_state_of_first_rank(rank: int) -> None:
+    """Negative control: every rank goes on with the random state of rank 0."""
+    from training import checkpoint
+
+    checkpoint._rng_key = lambda: "rng_0"
+
+
+def killed_while_hashing(rank: int) -> None:
+    """Rank 1 is killed when the files of step 8 are written and not yet committed."""
+    from training import manifest
+
+    original = manifest.entry
+
+    def entry(path: Path) -> manifest.FileEntry:
+        if rank == 1 and "00000008" in str(path):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(path)
+
+    manifest.entry = entry
+
+
+def killed_before_renaming(rank: int) -> None:
+    """Rank 0 is killed when the manifest of step 8 is written and the directory not yet renamed."""
+    from training import manifest
+
+    original = manifest._flush_directory
+
+    def flush(path: Path) -> None:
+        if path.name == ".writing-step-00000008":
+            os.kill(os.getpid(), signal.SIGKILL)
+        original(path)
+
+    manifest._flush_directory = flush
+
+
+def failing_at_step_6(rank: int) -> None:
+    """A bug in rank 1."""
+    from training import loop
+
+    original = loop.Trainer.step
+
+    def step(self: loop.Trainer) -> loop.StepResult:
+        if rank == 1 and self.position.step == 5:
+            raise ZeroDivisionError("a bug of the test")
+        return original(self)
+
+    loop.Trainer.step = step  # type: ignore[method-assign]
+
+
+def noting_samples(rank: int) -> None:
+    """Write the number of every sample a rank reads to a file of the rank."""
+    from training import samples
+
+    original = samples.SampleIndex.sample_at
+
+    def sample_at(self: samples.SampleIndex, index: int) -> int:
+        number = original(self, index)
+        os.write(1, f"sample {number}\n".encode())
+        return number
+
+    samples.SampleIndex.sample_at = sample_at  # type: ignore[method-assign]
+
+
+def without_hashes(rank: int) -> None:
+    """Negative control: nothing checks the files of a checkpoint."""
+    from training import manifest
+
+    manifest.faults = lambda directory, manifest, names: []

@@ -1,0 +1,144 @@
+"""A damaged, half-written or missing checkpoint costs the steps since the one before it and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.training import ranks
+from tests.training.conftest import write_job
+from tests.training.test_resume import resumed_from
+from training import manifest
+
+
+def flip_a_bit(checkpoint: Path) -> None:
+    path = next(checkpoint.glob("__0_*.distcp"))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def truncate(checkpoint: Path) -> None:
+    path = next(checkpoint.glob("__1_*.distcp"))
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def lose_a_file(checkpoint: Path) -> None:
+    next(checkpoint.glob("__1_*.distcp")).unlink()
+
+
+def lose_the_manifest(checkpoint: Path) -> None:
+    (checkpoint / manifest.NAME).unlink()
+
+
+def empty_the_manifest(checkpoint: Path) -> None:
+    (checkpoint / manifest.NAME).write_text("")
+
+
+DAMAGE: dict[Callable[[Path], None], str] = {
+    flip_a_bit: "does not have the hash",
+    truncate: "bytes, not",
+    lose_a_file: "is missing",
+    lose_the_manifest: "no manifest.json",
+    empty_the_manifest: "manifest.json is damaged",
+}
+
+
+def small_checkpoint(root: Path, step: int) -> Path:
+    """A checkpoint of plain files: what manifest.py does needs no ranks."""
+    aside = manifest.start_writing(root, step)
+    for rank in range(2):
+        (aside / f"__{rank}_0.distcp").write_bytes(bytes([step, rank]) * 4096)
+    files = {path.name: manifest.entry(path) for path in aside.iterdir()}
+    content = manifest.Manifest(step=step, tokens=0, samples=0, world=2, config_digest="x", files=files)
+    return manifest.commit(aside, content)
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
+def test_each_damage_is_found_and_named(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    path = small_checkpoint(tmp_path, 1)
+    content = manifest.read(path)
+    assert manifest.faults(path, content, content.files) == []
+    damage(path)
+    try:
+        found = "; ".join(manifest.faults(path, manifest.read(path), content.files))
+    except ValueError as error:
+        found = str(error)
+    assert DAMAGE[damage] in found
+
+
+@pytest.mark.parametrize("damage", [flip_a_bit, lose_the_manifest])
+def test_the_one_before_a_damaged_one_is_used(
+    finished: Path, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    directory = resumed_from(finished, tmp_path / "job", 8)
+    damage(directory / "checkpoints" / "step-00000008")
+    assert ranks.train(directory, 2) == [0, 0]
+    assert f"Loading checkpoint from {directory}/checkpoints/step-00000004" in ranks.log(directory)
+    assert ranks.numbers(directory, 2, 5) == ranks.numbers(finished, 1, 5)
+    reason = directory / "checkpoints" / "set-aside" / "step-00000008.reason.txt"
+    assert DAMAGE[damage] in reason.read_text()
+
+
+def test_without_hashes_a_flipped_bit_is_trained_on(finished: Path, tmp_path: Path) -> None:
+    """Negative control: the library itself does not notice, so it is the hashes that protect."""
+    directory = resumed_from(finished, tmp_path / "job", 8)
+    flip_a_bit(directory / "checkpoints" / "step-00000008")
+    assert ranks.train(directory, 2, "without_hashes") == [0, 0]
+    assert f"Loading checkpoint from {directory}/checkpoints/step-00000008" in ranks.log(directory)
+
+
+@pytest.mark.parametrize("kill", ["killed_while_hashing", "killed_before_renaming"])
+def test_a_save_that_was_killed_leaves_the_one_before(finished: Path, tmp_path: Path, kill: str) -> None:
+    directory = write_job(tmp_path)
+    assert -9 in ranks.train(directory, 2, kill)
+    names = sorted(path.name for path in (directory / "checkpoints").iterdir())
+    assert names == [".writing-step-00000008", "step-00000004"]
+    assert ranks.train(directory, 2) == [0, 0]
+    assert ranks.numbers(directory, 2, 5) == ranks.numbers(finished, 1, 5)
+    assert sorted(path.name for path in (directory / "checkpoints").iterdir()) == [
+        "step-00000004",
+        "step-00000008",
+        "step-00000012",
+    ]
+
+
+def test_only_bad_checkpoints_are_an_error_also_the_second_time(finished: Path, tmp_path: Path) -> None:
+    directory = resumed_from(finished, tmp_path / "job", 4)
+    flip_a_bit(directory / "checkpoints" / "step-00000004")
+    for _attempt in range(2):
+        assert ranks.train(directory, 2) == [1, 1]
+    assert ranks.log(directory).count("every checkpoint is bad") >= 2
+    assert sorted(ranks.metrics(directory, attempt=2)) == []
+
+
+def test_a_checkpoint_of_other_settings_is_refused(finished: Path, tmp_path: Path) -> None:
+    directory = resumed_from(finished, tmp_path / "job", 4)
+    write_job(directory, context_length=64)
+    assert ranks.train(directory, 2) == [1, 1]
+    assert "made with another preset, context_length, dataset or seed" in ranks.log(directory)
+
+
+def test_the_newest_are_kept_and_strange_folders_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "step-notes").mkdir()
+    for step in (1, 2, 30, 4):
+        small_checkpoint(tmp_path, step)
+    assert manifest.prune(tmp_path, keep=2) == ["step-00000002", "step-00000001"]
+    assert [path.name for path in manifest.committed(tmp_path)] == ["step-00000030", "step-00000004"]
+    assert (tmp_path / "step-notes").is_dir()
+
+
+def test_fewer_than_two_are_never_kept(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="2 or more"):
+        manifest.prune(tmp_path, keep=1)
+
+
+def test_saving_a_step_again_replaces_it(tmp_path: Path) -> None:
+    small_checkpoint(tmp_path, 3)
+    shutil.copytree(tmp_path / "step-00000003", tmp_path / ".writing-step-00000009")
+    assert small_checkpoint(tmp_path, 3).is_dir()
+    assert manifest.remove_unfinished(tmp_path) == [".writing-step-00000009"]
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000003"]

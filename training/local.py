@@ -1,0 +1,135 @@
+"""Runs a job's ranks on this machine: `python -m training.local --config job.yaml --ranks 2`.
+
+The same restart budget as under Slurm, so that losing a rank can be tried without a cluster: `--kill-rank R
+--at-step S` kills rank R once step S is in the metrics, in the first attempt only. Exit codes as
+supervise.py's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from training import config
+from training.launch.supervise import EXIT_CANNOT_START, Supervisor, supervise
+
+_POLL_SECONDS = 0.02
+_GRACE_SECONDS = 30.0
+
+
+@dataclass
+class LocalStep:
+    """All ranks as child processes of this one."""
+
+    job_file: Path
+    num_ranks: int
+    kill_rank: int | None = None
+    at_step: int = 0
+    _ranks: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def run(self) -> int:
+        """Start the ranks and wait; when one fails the others are ended and its code is returned."""
+        port = _free_port()
+        self._ranks = [self._start(rank, port) for rank in range(self.num_ranks)]
+        try:
+            return self._wait()
+        finally:
+            self._end_all()
+
+    def stop(self) -> None:
+        """Ask the first rank to stop; the ranks agree among themselves."""
+        for process in self._ranks[:1]:
+            process.send_signal(signal.SIGTERM)
+
+    def _start(self, rank: int, port: int) -> subprocess.Popen[bytes]:
+        environment = {
+            **os.environ,
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": str(self.num_ranks),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "GLOO_SOCKET_IFNAME": "lo",
+            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+        }
+        command = [sys.executable, "-m", "training.pretrain", "--config", str(self.job_file)]
+        return subprocess.Popen(command, env=environment)
+
+    def _wait(self) -> int:
+        while True:
+            codes = [process.poll() for process in self._ranks]
+            if failed := [code for code in codes if code]:
+                return failed[0]
+            if all(code == 0 for code in codes):
+                return 0
+            self._kill_when_due()
+            time.sleep(_POLL_SECONDS)
+
+    def _kill_when_due(self) -> None:
+        if self.kill_rank is None or self._last_step() < self.at_step:
+            return
+        print(f"local: killing rank {self.kill_rank} after step {self.at_step}", file=sys.stderr, flush=True)
+        self._ranks[self.kill_rank].kill()
+        self.kill_rank = None
+
+    def _last_step(self) -> int:
+        """Newest step in the metrics, 0 before the first."""
+        metrics = self.job_file.absolute().parent / "run" / "metrics.jsonl"
+        with contextlib.suppress(FileNotFoundError, IndexError, ValueError):
+            last_line = metrics.read_text(encoding="utf-8").splitlines()[-1]
+            return int(json.loads(last_line)["step"])
+        return 0
+
+    def _end_all(self) -> None:
+        """Let ranks that are saving finish, within limits; then make sure that none is left."""
+        until = time.monotonic() + _GRACE_SECONDS
+        for process in self._ranks:
+            if process.poll() is None:
+                process.terminate()
+        for process in self._ranks:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, until - time.monotonic()))
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(prog="python -m training.local")
+    parser.add_argument("--config", type=Path, required=True, help="the job file, job.yaml")
+    parser.add_argument("--ranks", type=int, default=2, help="processes to train with")
+    parser.add_argument(
+        "--kill-rank", type=int, help="kill this rank once, to see the run go on without a loss"
+    )
+    parser.add_argument("--at-step", type=int, default=1, help="when to kill it")
+    options = parser.parse_args(arguments)
+    try:
+        config.load(options.config)
+    except config.JobConfigError as error:
+        print(error, file=sys.stderr)
+        return EXIT_CANNOT_START
+    if options.ranks < 1 or (options.kill_rank is not None and not 0 <= options.kill_rank < options.ranks):
+        print("local: --ranks must be 1 or more, and --kill-rank one of 0 to ranks - 1", file=sys.stderr)
+        return EXIT_CANNOT_START
+    step = LocalStep(options.config, options.ranks, options.kill_rank, options.at_step)
+    return supervise(Supervisor(options.config.absolute().parent / "run", step))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
