@@ -25,14 +25,31 @@ def _node(name: str, events: Sequence[Event], statuses: Sequence[Event], zero: f
     return Node(
         name=name,
         group=group,
-        spans=_spans(own, events[-1].t, zero),
+        spans=[*_beginning(own[0], events, zero), *_spans(own, events[-1].t, zero)],
         lifecycle=_lifecycle(name, events, zero),
     )
 
 
+def _beginning(first: Event, events: Sequence[Event], zero: float) -> list[Span]:
+    """A new instance is Pending without being told; its life began with its cluster's last change of status."""
+    if first.data.get("status") == "Pending":
+        return []
+    changes = [e.t for e in events if (e.source, e.kind) == ("hyperpod", "cluster_status") and e.t < first.t]
+    if not changes:
+        return []
+    return [
+        Span(
+            status="Pending",
+            start_s=round(changes[-1] - zero, 1),
+            end_s=round(first.t - zero, 1),
+            instance_id=str(first.data.get("instance_id", "")),
+        )
+    ]
+
+
 def _spans(statuses: Sequence[Event], end: float, zero: float) -> list[Span]:
     """A span from each status to the next; the last one reaches to the end of the events."""
-    closed = list(pairwise([event.t for event in statuses] + [end]))
+    closed = list(pairwise([*(event.t for event in statuses), end]))
     return [
         Span(
             status=str(event.data.get("status", "")),
@@ -48,6 +65,8 @@ def _spans(statuses: Sequence[Event], end: float, zero: float) -> list[Span]:
 
 def _lifecycle(name: str, events: Sequence[Event], zero: float) -> list[LifecycleStep]:
     own = (e for e in events if (e.source, e.kind, e.subject) == ("node", "lifecycle", name))
+    # The log may be shipped twice, as a file and as the script's output.
+    told = {(e.data.get("step"), e.data.get("start"), e.data.get("result")): e for e in own}
     return [
         LifecycleStep(
             step=str(event.data.get("step", "")),
@@ -55,5 +74,5 @@ def _lifecycle(name: str, events: Sequence[Event], zero: float) -> list[Lifecycl
             seconds=float(event.data.get("seconds") or 0),
             at_s=round(event.t - zero, 1),
         )
-        for event in own
+        for event in told.values()
     ]

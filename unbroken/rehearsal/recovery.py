@@ -20,7 +20,7 @@ _LABELS = {
 def recoveries(events: Sequence[Event], metrics: Sequence[Mapping[str, Any]], zero: float) -> list[Recovery]:
     """One entry for each fault event, in order; each looks no further than the next fault."""
     faults = [event for event in events if event.source == "fault"]
-    ends = [event.t for event in faults[1:]] + [float("inf")]
+    ends = [*(event.t for event in faults[1:]), float("inf")][: len(faults)]
     return [_recovery(fault, end, events, metrics, zero) for fault, end in zip(faults, ends, strict=True)]
 
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+from unbroken.render import report_axes, report_loss, report_timeline
 from unbroken.render.templates_env import package_environment
 
 TEMPLATE = "report.html.j2"
 
 
-def report_page(report: Mapping[str, object]) -> str:
+def report_page(report: Mapping[str, Any]) -> str:
     """Return the page of one report. It reads nothing but `report`."""
-    return package_environment().get_template(TEMPLATE).render(report=report)
+    page = package_environment().get_template(TEMPLATE)
+    return page.render(
+        report=report,
+        whole=report_timeline.whole(report),
+        close_up=report_timeline.close_up(report),
+        loss=report_loss.loss(report),
+        seconds=report_axes.seconds,
+        width=report_axes.WIDTH,
+        timeline=report_timeline,
+        chart=report_loss,
+    )

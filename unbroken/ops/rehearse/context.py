@@ -16,6 +16,7 @@ from unbroken.ops.rehearse.options import Options
 from unbroken.ops.rehearse.places import Places
 from unbroken.ops.rehearse.stages import Display, StageFailed, Stages
 from unbroken.ops.rehearse.sweep import server_pid
+from unbroken.rehearsal.aws.inventory import Inventory
 from unbroken.rehearsal.aws.process import ServerError, ServerProcess
 from unbroken.rehearsal.events import EventLog, Follower
 
@@ -34,7 +35,7 @@ class Context:
     full: bool
     server: ServerProcess
     metrics: list[dict[str, Any]] = field(default_factory=list)
-    before: frozenset[str] = frozenset()
+    before: Inventory | None = None
     """What the embedded AWS held before the deploy."""
     deployed: bool = False
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from unbroken.ops.rehearse import leftovers
 from unbroken.ops.rehearse.context import Context, tell_nodes
-from unbroken.ops.rehearse.stages import Stage, StageFailed
+from unbroken.ops.rehearse.stages import StageFailed
 from unbroken.rehearsal.aws.process import ServerError
-from unbroken.rehearsal.events import Follower
+from unbroken.rehearsal.events import Follower, read
 
 
 def start_aws(context: Context) -> None:
@@ -20,28 +22,42 @@ def bootstrap(context: Context) -> None:
     """Make what cdk needs in every account."""
     with context.stages.stage("bootstrap", "cdk bootstrap") as stage:
         context.cdk().bootstrap(stage.detail)
-        context.before = leftovers.inventory(context)
+        context.before = leftovers.take(context)
 
 
 def deploy(context: Context) -> None:
     """Deploy all stacks; the nodes boot within."""
     with context.stages.stage("deploy", "cdk deploy --all") as stage:
-        done: list[str] = []
+        done: set[str] = set()
         follower = Follower(context.places.events)
 
         def stack_done(name: str) -> None:
-            done.append(name)
+            done.add(name)
             stage.detail(f"stack {name} deployed")
 
         try:
             context.cdk().deploy(stack_done, lambda: tell_nodes(follower, stage.detail))
+        except StageFailed as error:
+            raise lifecycle_failure(context) or error from None
         finally:
-            _note(stage, done)
+            stage.note = f"{len(done)} stacks"
         context.deployed = True
 
 
-def _note(stage: Stage, done: list[str]) -> None:
-    stage.note = f"{len(done)} stacks"
+def lifecycle_failure(context: Context) -> StageFailed | None:
+    """The lifecycle step that failed on a node, if that is why the deploy failed."""
+    events = read(context.places.events)
+    steps = [event for event in events if (event.source, event.kind) == ("node", "lifecycle")]
+    failed = [event for event in steps if event.data.get("result") == "failed"]
+    if not failed:
+        return None
+    node, step = failed[0].subject, failed[0].data.get("step")
+    said = [json.dumps(event.data) for event in steps if event.subject == node]
+    return StageFailed(
+        f"lifecycle step {step} failed on {node}: {failed[0].data.get('error', 'no message')}",
+        f"its whole log is in {context.places.out / 'events.jsonl'}",
+        "\n".join(said),
+    )
 
 
 def destroy(context: Context) -> None:
@@ -57,14 +73,12 @@ def destroy(context: Context) -> None:
 def look_for_leftovers(context: Context) -> None:
     """Compare the embedded AWS with what it held before; StageFailed lists what should be gone."""
     with context.stages.stage("leftovers", "Look for leftovers") as stage:
-        found = leftovers.compare(context)
-        context.events.emit(
-            "rehearse", "leftovers", context.places.id, leftovers=found.leftovers, kept=found.kept
-        )
-        stage.note = f"{len(found.leftovers)} left behind, {len(found.kept)} kept by the cluster file"
-        if found.leftovers:
+        left, kept = leftovers.compare(context)
+        context.events.emit("rehearse", "leftovers", context.places.id, leftovers=left, kept=kept)
+        stage.note = f"{len(left)} left behind, {len(kept)} kept on purpose"
+        if left:
             raise StageFailed(
-                f"cdk destroy left {len(found.leftovers)} behind: {', '.join(found.leftovers[:5])}",
+                f"cdk destroy left {len(left)} behind: {', '.join(left[:5])}",
                 "a resource of these stacks lacks its removal policy, or something made it outside of them",
             )
 

@@ -1,25 +1,21 @@
-"""What a destroy left: the embedded AWS before and after, less what the cluster file says to keep."""
+"""What a destroy left: the embedded AWS before and after, with what was kept on purpose told apart."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from unbroken.ops.rehearse.context import Context
+from unbroken.rehearsal.aws.inventory import Inventory, Item, inventory, leftovers
 
 
-@dataclass(frozen=True)
-class Leftovers:
-    """Resources, as `type name`."""
-
-    leftovers: list[str]
-    kept: list[str]
-
-
-def inventory(context: Context) -> frozenset[str]:
+def take(context: Context) -> Inventory:
     """Everything the embedded AWS holds now."""
-    raise NotImplementedError
+    return inventory(context.server.port, context.config.region)
 
 
-def compare(context: Context) -> Leftovers:
-    """What is there now and was not before the deploy."""
-    raise NotImplementedError
+def compare(context: Context) -> tuple[list[str], list[str]]:
+    """What should be gone, and what is kept on purpose, since before the deploy."""
+    found = leftovers(context.before or Inventory(frozenset()), take(context))
+    return [_words(item) for item in found.unexpected], [_words(item) for item in found.retained]
+
+
+def _words(item: Item) -> str:
+    return f"{item.kind} {item.identifier}"

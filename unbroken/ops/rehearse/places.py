@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -119,7 +120,9 @@ def create(out: Path, base: Path) -> Places:
         base.mkdir(parents=True, exist_ok=True)
         places.state.mkdir(mode=0o755)
         places.write_owner(Owner.process(os.getpid()))
-        (places.out / "logs").mkdir(parents=True, exist_ok=True)
+        # The logs of the run before would be read as this one's.
+        shutil.rmtree(places.out / "logs", ignore_errors=True)
+        (places.out / "logs").mkdir(parents=True)
     except OSError as error:
         raise CannotRun(
             f"{error.filename or places.state}: {error.strerror}",

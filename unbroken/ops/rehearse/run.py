@@ -131,8 +131,8 @@ def _report_failure(context: Context, error: OpsError) -> None:
     context.events.emit("rehearse", "failure", stage, message=error.message, hint=error.hint, log=lines)
     try:
         reporting.write(context.places, context.metrics)
-    except OSError as problem:
-        context.display.say(f"the report could not be written: {problem.strerror}")
+    except Exception as problem:  # whatever it is, it must not hide the failure itself
+        context.display.say(f"the report could not be written: {type(problem).__name__}: {problem}")
 
 
 def _clean_up(context: Context) -> None:
