@@ -23,6 +23,8 @@ RESOLVER_ADDRESS = "169.254.169.253"
 
 _CLONE_NEWNET = 0x40000000
 _BRIDGE = "br0"
+# Fixed: left to itself a bridge takes its address from its ports, and changes it when a node goes.
+_BRIDGE_MAC = "06:00:00:00:00:01"
 _T = TypeVar("_T")
 
 
@@ -35,7 +37,7 @@ class Network:
         self._gateways: set[str] = set()
         self._ip(
             "link set lo up",
-            f"link add {_BRIDGE} type bridge forward_delay 0",
+            f"link add {_BRIDGE} address {_BRIDGE_MAC} type bridge forward_delay 0",
             f"addr add {METADATA_ADDRESS}/32 dev {_BRIDGE}",
             f"addr add {RESOLVER_ADDRESS}/32 dev {_BRIDGE}",
             f"link set {_BRIDGE} up",
