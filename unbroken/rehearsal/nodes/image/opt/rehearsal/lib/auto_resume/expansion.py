@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 import time
 from collections.abc import MutableMapping
-from pathlib import Path
 
 from auto_resume.messages import DROPPING, EXPANDED, NEW_NODES, REPLACING, SHRUNK, Speaker
 from auto_resume.slurm_job import SlurmJob, without_job
@@ -36,7 +34,7 @@ class Expansion:
         say.info(SHRUNK.format(nodes=self._job.node_list()))
         if not self._grown(say):
             return False
-        self._job.renew_aliases(self._env)
+        self._job.renew(self._env)
         say.info(EXPANDED)
         say.info(NEW_NODES.format(nodes=self._env["SLURM_JOB_NODELIST"]))
         return True
@@ -69,8 +67,7 @@ class Expansion:
         extra, problem = self._allocate(count)
         if not extra or problem:
             return problem or "no allocation was granted"
-        with tempfile.TemporaryDirectory(prefix="auto-resume-") as folder:
-            merged = self._job.absorb(extra, self._env, Path(folder))
+        merged = self._job.absorb(extra, self._env)
         return "" if merged.ok else merged.err
 
     def _allocate(self, count: int) -> tuple[str, str]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from slurm_commands import Result, Runner
 
-_EXPORT = re.compile(r'^export (\w+)="?(.*?)"?$')
-_UNSET = re.compile(r"^unset (\w+)")
 _OWN_VARIABLES = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_")
 _BLOCKING = {"Alloc", "Contain"}
 
@@ -44,15 +42,6 @@ def parse_settings(text: str) -> Settings:
     host = re.match(r"([^(]+)(?:\((.+)\))?", values.get("SlurmctldHost[0]", ""))
     controller = (host.group(2) or host.group(1)) if host else ""
     return Settings(controller, values.get("TaskPlugin", "task/none"), values.get("PrologFlags", "(null)"))
-
-
-def resized(env: MutableMapping[str, str], script: str) -> None:
-    """Apply the script that scontrol writes after a job changed its size."""
-    for line in script.splitlines():
-        if match := _EXPORT.match(line):
-            env[match.group(1)] = match.group(2)
-        elif match := _UNSET.match(line):
-            env.pop(match.group(1), None)
 
 
 def without_job(env: Mapping[str, str]) -> dict[str, str]:
@@ -93,28 +82,25 @@ class SlurmJob:
         found = re.search(r"\bExcNodeList=(\S+)", self._show())
         return found.group(1) if found and found.group(1) != "(null)" else ""
 
-    def absorb(self, extra: str, env: MutableMapping[str, str], folder: Path) -> Result:
-        """Move the nodes of an extra job into this one and take over the new variables."""
-        given = self._update(extra, "NumNodes=0", env, folder)
-        taken = self._update(self.number, "NumNodes=ALL", env, folder) if given.ok else given
-        script = folder / f"slurm_job_{self.number}_resize.sh"
-        if script.exists():
-            resized(env, script.read_text())
+    def absorb(self, extra: str, env: Mapping[str, str]) -> Result:
+        """Move all nodes of an extra job into this one; the empty extra job is cancelled."""
+        own = {**env, "SLURM_JOB_ID": extra, "SLURM_JOBID": extra}
+        with tempfile.TemporaryDirectory(prefix="auto-resume-") as folder:  # scontrol leaves a script behind
+            command = ["scontrol", "update", f"JobId={extra}", "NumNodes=0"]
+            moved = self._run(command, timeout=20, cwd=folder, env=own)
         self._run(["scancel", extra], timeout=10)
-        return taken
+        return moved
 
-    def renew_aliases(self, env: MutableMapping[str, str]) -> None:
-        """The resize script leaves out where CLOUD nodes are to be found."""
+    def renew(self, env: MutableMapping[str, str]) -> None:
+        """Give a step started from this environment the job's new nodes; their number is the old one."""
+        env["SLURM_JOB_NODELIST"] = env["SLURM_NODELIST"] = self.node_list()
+        self._renew_aliases(env)
+
+    def _renew_aliases(self, env: MutableMapping[str, str]) -> None:
+        """Where CLOUD nodes are to be found."""
         if env.get("SLURM_NODE_ALIASES", "(null)") != "(null)":
             shown = self._run(["scontrol", "-o", "show", "node", env["SLURM_JOB_NODELIST"]], timeout=10)
             env["SLURM_NODE_ALIASES"] = node_aliases(shown.out)
 
     def _show(self) -> str:
         return self._run(["scontrol", "-o", "show", "job", self.number], timeout=10).out
-
-    def _update(self, number: str, what: str, env: Mapping[str, str], folder: Path) -> Result:
-        """scontrol writes its script into the working folder, and only where SLURM_JOB_ID is set."""
-        own = {**env, "SLURM_JOB_ID": number, "SLURM_JOBID": number}
-        return self._run(
-            ["scontrol", "update", f"JobId={number}", what], timeout=20, cwd=str(folder), env=own
-        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from pathlib import Path
 
@@ -12,19 +11,19 @@ from slurm_commands import Runner
 
 FOLDER = Path("/opt/slurm/etc")
 UNIFIED = Path("/sys/fs/cgroup/cgroup.controllers")
-SLURMCTLD_PORT = 6817
+SCONTROL = "/opt/slurm/bin/scontrol"
 RESTART_TIMEOUT_SECONDS = 20.0
 
 
 def write_all(cluster: Cluster, folder: Path = FOLDER) -> bool:
     """Write every file anew; true where the nodes differ from those of the slurm.conf found.
 
-    accounting.conf is the customer's: an empty one is made where there is none, and never changed.
+    accounting.conf is the customer's: one without settings is made where there is none, and never changed.
     """
     text = slurm_conf.slurm_conf(cluster)
     before = _node_lines(_read(folder / "slurm.conf"))
     if not (folder / "accounting.conf").exists():
-        _write(folder / "accounting.conf", "")
+        _write(folder / "accounting.conf", slurm_conf.NO_ACCOUNTING)
     _write(folder / "cgroup.conf", slurm_conf.cgroup_conf(UNIFIED.exists()))
     _write(folder / "plugstack.conf", slurm_conf.plugstack_conf())
     _write_or_remove(folder / "gres.conf", slurm_conf.gres_conf(cluster))
@@ -34,27 +33,19 @@ def write_all(cluster: Cluster, folder: Path = FOLDER) -> bool:
 
 def apply(run: Runner, nodes_changed: bool) -> str:
     """Have a running slurmctld take the files up; Slurm reads a changed set of nodes only when it starts."""
-    if not _running():
+    if not run(["systemctl", "is-active", "--quiet", "slurmctld"]).ok:
         return "slurmctld is not running yet"
     if nodes_changed:
         restarted = run(["systemctl", "restart", "slurmctld"], timeout=30)
-        if not restarted.ok or not _comes_up():
+        if not restarted.ok or not _comes_up(run):
             return f"slurmctld did not come back: {restarted.err}"
-    done = run(["/opt/slurm/bin/scontrol", "reconfigure"], timeout=20)
+    done = run([SCONTROL, "reconfigure"], timeout=20)
     return done.err or ("restarted and reconfigured" if nodes_changed else "reconfigured")
 
 
-def _running() -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", SLURMCTLD_PORT), 1).close()
-    except OSError:
-        return False
-    return True
-
-
-def _comes_up() -> bool:
+def _comes_up(run: Runner) -> bool:
     deadline = time.monotonic() + RESTART_TIMEOUT_SECONDS
-    while not _running():
+    while " is UP" not in run([SCONTROL, "ping"], timeout=5).out:
         if time.monotonic() > deadline:
             return False
         time.sleep(0.1)

@@ -11,6 +11,9 @@ from enum import Enum
 REPLACE = "Action:Replace"
 REBOOT = "Action:Reboot"
 ACTIONS = (REPLACE, REBOOT)
+SLURMD_PORT = 6818
+HOST_PORT = 4000
+"""The host agent's on a real node; nothing needs to listen there, a refusal is an answer."""
 MISSES_FOR_LOST = 2
 """One missed probe is not a failure."""
 
@@ -19,11 +22,11 @@ _STILL_BUSY = ("failing", "draining")
 
 
 class Reach(Enum):
-    """What a connection to the node's slurmd port met."""
+    """What a connection to the node's port met."""
 
     OPEN = "open"
     REFUSED = "refused"
-    """The host answers, slurmd does not run: a restart of slurmd looks like this."""
+    """The host answers: it lives, even if slurmd does not run."""
     SILENT = "silent"
 
 
@@ -101,8 +104,16 @@ class Watched:
             Phase.HELD: self._held,
         }
         if fresh and self.phase in (Phase.NEW, Phase.UP):
-            return self._mark(sight.reason, Order.MARKED)
+            return self._mark(sight.reason, Order.MARKED, automatic)
         return handlers[self.phase](sight, automatic)
+
+    @property
+    def port(self) -> int:
+        """Where to look: slurmd's port while slurmd is awaited, else one that only shows that the host lives.
+
+        slurmd logs an error for every connection without a message, so it is not looked at for nothing.
+        """
+        return HOST_PORT if self.phase in (Phase.UP, Phase.MARKED) else SLURMD_PORT
 
     @property
     def lost(self) -> bool:
@@ -120,8 +131,9 @@ class Watched:
             self.gone = True
         self.instance_id = sight.instance_id
 
-    def _mark(self, action: str, order: Order) -> Order:
-        self.phase, self.action, self.gone = Phase.MARKED, action, self.lost
+    def _mark(self, action: str, order: Order, automatic: bool) -> Order:
+        self.phase = Phase.MARKED if automatic else Phase.HELD
+        self.action, self.gone = action, self.lost
         return order
 
     def _new(self, sight: Sight, _: bool) -> Order | None:
@@ -129,16 +141,14 @@ class Watched:
             self.phase = Phase.UP
         return None
 
-    def _up(self, sight: Sight, _: bool) -> Order | None:
+    def _up(self, sight: Sight, automatic: bool) -> Order | None:
         if self.lost and not (sight.out and not _ours(sight.reason)):
-            return self._mark(REPLACE, Order.LOSE)
+            return self._mark(REPLACE, Order.LOSE, automatic)
         return None
 
-    def _marked(self, sight: Sight, automatic: bool) -> Order | None:
+    def _marked(self, sight: Sight, _: bool) -> Order | None:
         if not self.gone and not sight.out:
             self.phase = Phase.UP
-        elif not automatic:
-            self.phase = Phase.HELD
         elif self.gone or sight.base_state not in _STILL_BUSY:
             self.phase = Phase.REPLACING
             return Order.REQUEST
@@ -156,7 +166,7 @@ class Watched:
         if sight.out and not _ours(sight.reason):
             self.phase = Phase.HELD
             return None
-        return None if sight.base_state == "failing" else Order.RESUME
+        return Order.RESUME if sight.out and sight.base_state not in _STILL_BUSY else None
 
     def _held(self, sight: Sight, _: bool) -> Order | None:
         if sight.usable and sight.reach is Reach.OPEN:

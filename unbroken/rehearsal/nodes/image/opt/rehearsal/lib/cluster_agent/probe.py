@@ -1,4 +1,4 @@
-"""Looks at the slurmd ports of many nodes at once; what a sight means is ``node_state``'s part."""
+"""Looks at a port of many nodes at once; what a sight means is ``node_state``'s part."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ from collections.abc import Mapping
 
 from cluster_agent.node_state import Reach
 
-SLURMD_PORT = 6818
 TIMEOUT_SECONDS = 0.4
 
 
-def look(
-    addresses: Mapping[str, str], timeout: float = TIMEOUT_SECONDS, port: int = SLURMD_PORT
-) -> dict[str, Reach]:
-    """How each node (name -> address) answers within ``timeout`` seconds, all asked together."""
-    seen = dict.fromkeys(addresses, Reach.SILENT)
+def look(targets: Mapping[str, tuple[str, int]], timeout: float = TIMEOUT_SECONDS) -> dict[str, Reach]:
+    """How each node (name -> address and port) answers within ``timeout`` seconds, all asked together."""
+    seen = dict.fromkeys(targets, Reach.SILENT)
     with selectors.DefaultSelector() as waiting:
-        for name, address in addresses.items():
-            _begin(waiting, name, (address, port), seen)
+        for name, target in targets.items():
+            _begin(waiting, name, target, seen)
         _collect(waiting, seen, time.monotonic() + timeout)
         for key in list(waiting.get_map().values()):
             waiting.unregister(key.fileobj)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import logging
 import queue
@@ -16,6 +17,7 @@ from typing import Any
 PORT = 9700
 TIMEOUT_SECONDS = 5.0
 ROUTES = Path("/proc/net/route")
+FAILURES = (OSError, ValueError, http.client.HTTPException)
 log = logging.getLogger(__name__)
 
 # Only ever this machine's own network: a proxy of the environment must not come between.
@@ -50,7 +52,7 @@ class ServiceClient:
         """Ask for a node's recovery; false where the service could not be reached."""
         try:
             answer = self._post("/replace", {"node": node, "reason": reason})
-        except (OSError, ValueError) as error:
+        except FAILURES as error:
             log.warning("the service did not take the request for %s: %s", node, error)
             return False
         log.info("service about %s (%s): %s", node, reason, answer)
@@ -69,8 +71,8 @@ class ServiceClient:
             event = self._events.get()
             try:
                 self._post("/events", event)
-            except (OSError, ValueError) as error:
-                log.debug("event not taken: %s", error)
+            except FAILURES as error:
+                log.warning("event not taken: %s", error)
 
     def _post(self, path: str, body: dict[str, Any]) -> Any:
         request = urllib.request.Request(  # noqa: S310

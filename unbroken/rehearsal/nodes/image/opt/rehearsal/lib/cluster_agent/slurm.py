@@ -39,7 +39,7 @@ class Slurm:
 
     def nodes(self) -> dict[str, NodeView]:
         """Every node slurmctld shows; empty where it does not answer."""
-        answer = self._command("sinfo", "-h", "-a", "-N", "-o", "%N|%T|%E")
+        answer = self._run([BIN + "sinfo", "-h", "-a", "-N", "-o", "%N|%T|%E"], timeout=2.0)
         rows = [line.split("|", 2) for line in answer.out.splitlines()]
         return {row[0]: NodeView(row[1], row[2]) for row in rows if len(row) == 3}
 

@@ -10,6 +10,8 @@ from cluster_agent.cluster_config import Cluster, Node
 
 PLUGIN = "/opt/slurm/lib/auto_resume.so"
 EVERYTHING = "dev"
+NO_ACCOUNTING = "# no accounting is set up\n"
+"""Not quite empty: Slurm's commands complain about an empty file."""
 
 HEAD = """\
 # Written by sagemaker-cluster-agent anew whenever the cluster changes: edits by hand are lost.

@@ -16,7 +16,7 @@ SLURM_EVERY_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
-Look = Callable[[Mapping[str, str]], Mapping[str, Reach]]
+Look = Callable[[Mapping[str, tuple[str, int]]], Mapping[str, Reach]]
 Views = Callable[[], Mapping[str, NodeView]]
 Act = Callable[[Order, Watched], None]
 
@@ -46,7 +46,9 @@ class Watch:
         with self._lock:
             if self._cluster is None or not self._nodes:
                 return
-            reach = self._look({node.name: node.address for node in self._cluster.slurm_nodes()})
+            reach = self._look(
+                {n.name: (n.address, self._nodes[n.name].port) for n in self._cluster.slurm_nodes()}
+            )
             self._refresh_views()
             if self._views:
                 self._judge(self._cluster, reach)
