@@ -31,7 +31,7 @@ def _node(name: str, events: Sequence[Event], statuses: Sequence[Event], zero: f
 
 
 def _beginning(first: Event, events: Sequence[Event], zero: float) -> list[Span]:
-    """A new instance is Pending without being told; its life began with its cluster's last change of status."""
+    """A new instance is Pending without being told; its life began with its cluster's last change."""
     if first.data.get("status") == "Pending":
         return []
     changes = [e.t for e in events if (e.source, e.kind) == ("hyperpod", "cluster_status") and e.t < first.t]

@@ -9,6 +9,8 @@ from unbroken.render import Overlay
 
 TRAINING_PYTHON = "/opt/rehearsal/training/bin/python3"
 """The interpreter with torch in the image of the rehearsed nodes, reachable by every user."""
+CONTEXT_LENGTH = 256
+"""Tokens in a sample; the tiny preset takes 1024 at most."""
 NUM_STEPS = 24
 CHECKPOINT_EVERY = 6
 SHORT_STEPS = 12
@@ -39,6 +41,7 @@ def overlay(options: Options, python: str = TRAINING_PYTHON) -> Overlay:
     return Overlay(
         gpus_per_node=1,
         preset="tiny",
+        context_length=CONTEXT_LENGTH,
         num_steps=steps,
         # At least two checkpoints, so that there is something to go on from and something left to do.
         checkpoint_every=max(1, min(every, steps // 3)),
