@@ -65,12 +65,13 @@ def _source_files(root: Path) -> list[Path]:
 
 def build(into: Path, progress: Progress) -> None:
     """Install the base system into an empty directory, as root; raises RootFsError."""
-    if shutil.which("debootstrap") is None:
+    program = shutil.which("debootstrap", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if program is None:
         raise RootFsError(
             "debootstrap is not installed; it makes the root file system of the nodes\n\n"
             "hint: apt-get install debootstrap"
         )
-    argv = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(into)]
+    argv = [program, "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(into)]
     chosen = mirror(os.environ)
     _follow([*argv, chosen] if chosen else argv, progress)
     _trim(into)

@@ -34,8 +34,8 @@ def wrapped(
 def command(server_pid: int, inner_pid: int, argv: Sequence[str], user: str | None = None) -> list[str]:
     """A command line for the host: enter the server's namespaces, then the node's, then run ``argv``.
 
-    Needs root. ``server_pid`` is the host's, ``inner_pid`` is the server's view (nodes.json). With ``user`` the program
-    runs as that user, in the user's home.
+    Needs root. ``server_pid`` is the host's, ``inner_pid`` is the server's view (nodes.json). With ``user``
+    the program runs as that user, in the user's home.
     """
     as_user = ["runuser", "-u", user, "--", "sh", "-c", _AT_HOME, "sh", *argv] if user else list(argv)
     server = ["nsenter", "--target", str(server_pid), "--mount", "--pid"]

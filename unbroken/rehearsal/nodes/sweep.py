@@ -48,7 +48,8 @@ def main() -> int:
     except MachineError as error:
         print(error, file=sys.stderr)
         return 2
-    print("\n".join(left))
+    for path in left:
+        print(path)
     return 0
 
 
