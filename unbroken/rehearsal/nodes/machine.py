@@ -29,10 +29,11 @@ _POLL_SECONDS = 0.03
 _MISSING = 44
 _PUT = """set -eu
 mkdir -p "${1%/*}/"
-cat >"$1.put"
-chmod "$2" "$1.put"
-[ ! -e "$1" ] || chown --reference="$1" "$1.put"
-mv -f "$1.put" "$1"
+beside=$1.put.$$
+cat >"$beside"
+chmod "$2" "$beside"
+[ ! -e "$1" ] || chown --reference="$1" "$beside"
+mv -f "$beside" "$1"
 """
 _GET = f'[ -e "$1" ] || exit {_MISSING}; exec cat "$1"'
 
