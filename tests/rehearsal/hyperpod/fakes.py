@@ -21,9 +21,10 @@ from unbroken.rehearsal.hyperpod.machines import (
     SecurityGroup,
     Subnet,
 )
-from unbroken.rehearsal.hyperpod.node_setup import SLURM_CONF
+from unbroken.rehearsal.hyperpod.node_setup import PREPARE, SLURM_CONF
 from unbroken.rehearsal.hyperpod.service import HyperPodService
 from unbroken.rehearsal.hyperpod.settings import Settings
+from unbroken.rehearsal.hyperpod.transfer import ARCHIVE, UNPACK, unpacked
 
 ROLE = "arn:aws:iam::000000000000:role/execution"
 BUNDLE = "s3://sagemaker-lifecycle/lifecycle/abc/"
@@ -105,7 +106,12 @@ class FakeMachine:
         stdout_path: str | None = None,
     ) -> CompletedProcess[str]:
         command = " ".join(argv)
-        if command in ("mkdir -p /opt/sagemaker_cluster", "chown munge:munge /etc/munge/munge.key"):
+        if tuple(argv) == UNPACK:
+            files = unpacked(self.files.pop(ARCHIVE))
+            self.files |= files
+            self.modes |= dict.fromkeys(files, 0o644)
+            return CompletedProcess(argv, 0, "", "")
+        if tuple(argv) == PREPARE:
             self.calls.append(command)
             return CompletedProcess(argv, 0, "", "")
         if command != "bash on_create.sh":

@@ -228,3 +228,17 @@ def test_a_cluster_on_its_way_out_gets_no_new_machine() -> None:
     replacement[1]()
     bench.settle()
     assert all(machine.discarded and not machine.up for machine in bench.machines.made)
+
+
+def test_the_echo_of_a_reboot_is_not_a_failure() -> None:
+    bench = Bench(echo_seconds=3.0)
+    bench.up(1)
+    bench.service.batch_reboot_cluster_nodes({"ClusterName": "ml", "NodeIds": bench.ids()})
+    bench.settle()
+    echo = bench.service.replace_requested("ml", WORKER_1, REPLACE)
+    assert not echo["accepted"] and "has just ended" in echo["message"]
+    bench.machine(WORKER_1).up = False
+    assert bench.service.replace_requested("ml", WORKER_1, REPLACE)["accepted"], "it really died"
+    bench.settle()
+    bench.clock.sleep(3.0)
+    assert bench.service.replace_requested("ml", WORKER_1, REPLACE)["accepted"], "later it counts"

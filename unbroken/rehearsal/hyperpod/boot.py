@@ -30,7 +30,6 @@ def boot(world: World, cluster: Cluster, node: Node, *, replacement: bool = Fals
         log = LifecycleLog(world, cluster, node, machine)
         bundle = _fetch(world, source, log)
         node_setup.configure(world, cluster, node, source, bundle)
-        node_setup.unpack(machine, source, bundle)
         _run_script(world, machine, source, log)
     except (MachineError, subprocess.SubprocessError) as error:
         raise BootFailure(f"{messages.MACHINE_FAILED} {error}") from error

@@ -35,5 +35,6 @@ NEVER_PATCHED = (
 NO_NODE = "Node {node} does not exist in cluster {name}."
 CONTROLLER_NODE = "Node {node} is a controller node. A controller node cannot be replaced."
 NODE_BUSY = "Another operation is in progress on node {node}."
+NODE_ECHO = "Node {node} was away for an operation that has just ended; it runs again."
 NODE_STATUS = "Node {node} is in {status} status."
 EVENTS_NEED_CONTINUOUS = "Cluster events are available only with NodeProvisioningMode Continuous."

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from subprocess import SubprocessError
 
-from unbroken.rehearsal.hyperpod import config_files
+from unbroken.rehearsal.hyperpod import config_files, transfer
 from unbroken.rehearsal.hyperpod.lifecycle import PARAMETERS_FILE, LifecycleSource
 from unbroken.rehearsal.hyperpod.machines import Machine, MachineError
 from unbroken.rehearsal.hyperpod.states import Cluster, Node
@@ -14,6 +14,7 @@ from unbroken.rehearsal.hyperpod.world import World
 
 MARKER = "/opt/sagemaker_cluster"
 MUNGE_KEY = "/etc/munge/munge.key"
+PREPARE = ("sh", "-c", f"mkdir -p {MARKER} && chown munge:munge {MUNGE_KEY}")
 SLURM_CONF = "/opt/slurm/etc/slurm.conf"
 _SHORT = 30.0
 """Seconds a small command may take inside a machine."""
@@ -22,12 +23,12 @@ _SHORT = 30.0
 def configure(
     world: World, cluster: Cluster, node: Node, source: LifecycleSource, bundle: dict[str, bytes]
 ) -> None:
-    """Write the files, and on the controller wait for the slurm.conf the cluster agent makes of them."""
+    """Write files and bundle, and on the controller wait for the slurm.conf the agent makes of them."""
     machine = node.machine
     if machine is None:
         raise MachineError(f"{node.name} has no machine")
-    for path, data in config_files.node_files(cluster, node, source, bundle, world.settings).items():
-        machine.put(path, data)
+    files = config_files.node_files(cluster, node, source, bundle, world.settings)
+    transfer.put_all(machine, files | _placed(source, bundle), world.clock.now())
     with world.changed:
         resources = config_files.resource_config(cluster)
     machine.put(config_files.RESOURCE_CONFIG, resources)
@@ -35,12 +36,13 @@ def configure(
         _wait_for_slurm_conf(world, machine)
 
 
-def unpack(machine: Machine, source: LifecycleSource, bundle: dict[str, bytes]) -> None:
-    """Write the bundle where the service unpacks it. S3 keeps no modes, so no file is executable."""
-    for relative, data in bundle.items():
-        if relative.endswith("/") or ".." in PurePosixPath(relative).parts:
-            continue
-        machine.put(f"{source.folder}/{relative}", data)
+def _placed(source: LifecycleSource, bundle: dict[str, bytes]) -> dict[str, bytes]:
+    """The bundle where the service unpacks it. S3 keeps no modes, so no file is executable."""
+    return {
+        f"{source.folder}/{relative}": data
+        for relative, data in bundle.items()
+        if not relative.endswith("/") and ".." not in PurePosixPath(relative).parts
+    }
 
 
 def push_resource_config(world: World, cluster: Cluster) -> None:
@@ -72,14 +74,9 @@ def _put_where_alive(cluster: Cluster, text: bytes, wanted: Callable[[Node], boo
 def prepare(machine: Machine, munge_key: bytes) -> None:
     """What is on the disk before the first boot. The munge key is the service's, the same on all nodes."""
     machine.put(MUNGE_KEY, munge_key, 0o400)
-    _command(machine, ["mkdir", "-p", MARKER])
-    _command(machine, ["chown", "munge:munge", MUNGE_KEY])
-
-
-def _command(machine: Machine, argv: Sequence[str]) -> None:
-    done = machine.run(argv, timeout=_SHORT)
+    done = machine.run(PREPARE, timeout=_SHORT)
     if done.returncode != 0:
-        raise MachineError(f"{machine.spec.name}: {' '.join(argv)} ended with exit code {done.returncode}")
+        raise MachineError(f"{machine.spec.name} could not be prepared: {done.stderr.strip()}")
 
 
 def _wait_for_slurm_conf(world: World, machine: Machine) -> None:

@@ -13,6 +13,7 @@ from subprocess import CompletedProcess
 
 from unbroken.rehearsal.hyperpod.machines import NO_ENVIRONMENT, MachineSpec
 from unbroken.rehearsal.hyperpod.node_setup import SLURM_CONF
+from unbroken.rehearsal.hyperpod.transfer import ARCHIVE, UNPACK, unpacked
 
 SUMS_FILE = "SHA256SUMS"
 NOT_RUN = "reduced rehearsal: nothing of this node runs; its bundle was checked, not executed"
@@ -53,6 +54,9 @@ class PaperMachine:
         stdout_path: str | None = None,
     ) -> CompletedProcess[str]:
         """Run nothing; for the lifecycle script (``bash <script>``) check the bundle in ``cwd`` instead."""
+        if tuple(argv) == UNPACK:
+            self._files |= unpacked(self._files.pop(ARCHIVE))
+            return CompletedProcess(list(argv), 0, "", "")
         problems: list[str] = []
         if argv[0] == "bash":
             bundle = self._below(cwd)

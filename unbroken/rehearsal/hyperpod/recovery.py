@@ -61,7 +61,7 @@ def hold(world: World, cluster: Cluster, node: Node, name: str, operation: Opera
             operation(world, cluster, node)
         finally:
             with world.changed:
-                node.operation = None
+                node.operation, node.released = None, world.clock.now()
                 world.changed.notify_all()
 
     world.spawn(f"{name.lower()}-{node.name}", work)
@@ -73,14 +73,17 @@ def requested(world: World, cluster_name: str, node_name: str, reason: str) -> d
         return {"accepted": False, "message": ""}  # near misses are ignored without a word, as on AWS
     with world.changed:
         found = lookup.node_by_name(world, cluster_name, node_name)
-        refusal = _refusal(*found) if found else messages.NO_NODE.format(node=node_name, name=cluster_name)
-        if found is None or refusal:
+        if found is None:
+            text = messages.NO_NODE.format(node=node_name, name=cluster_name or "(any)")
+            return {"accepted": False, "message": text}
+        refusal = _refusal(world, *found)
+        if refusal:
             return {"accepted": False, "message": refusal}
         hold(world, *found, *_BY_REASON[reason])
     return {"accepted": True, "message": f"{reason} of {node_name} begins"}
 
 
-def _refusal(cluster: Cluster, node: Node) -> str:
+def _refusal(world: World, cluster: Cluster, node: Node) -> str:
     """Why the service does not recover a node by itself; empty if it does."""
     if not cluster.recovers:
         return (
@@ -94,7 +97,13 @@ def _refusal(cluster: Cluster, node: Node) -> str:
         return messages.NODE_BUSY.format(node=node.name)
     if node.status not in RECOVERABLE:
         return messages.NODE_STATUS.format(node=node.name, status=node.status.value)
-    return ""
+    return messages.NODE_ECHO.format(node=node.name) if _is_echo(world, node) else ""
+
+
+def _is_echo(world: World, node: Node) -> bool:
+    """Whether the agent only saw the node away during an operation that has just ended well."""
+    recent = world.clock.now() - node.released < world.settings.echo_seconds
+    return recent and node.status is NodeStatus.RUNNING and node.machine is not None and node.machine.alive()
 
 
 def poll(world: World) -> None:

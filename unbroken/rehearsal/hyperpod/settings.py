@@ -29,7 +29,7 @@ class Settings:
     slurm_conf_timeout_seconds: float = 20.0
     """Limit for the controller's cluster agent to write slurm.conf before the lifecycle script runs."""
 
-    log_poll_seconds: float = 0.2
+    log_poll_seconds: float = 0.5
     """How often a running lifecycle script's log is shipped."""
 
     health_poll_seconds: float = 0.5
@@ -43,6 +43,10 @@ class Settings:
 
     worker_config_lag_seconds: float = 0.2
     """How long after the controller the other nodes get a new resource_config.json."""
+
+    echo_seconds: float = 3.0
+    """How long after an operation on a node the agent's request for it is taken as that operation's own echo:
+    a node that was rebooted in order was, for a moment, not reachable."""
 
     software_update_attempts: int = 2
     """How often a node's script is tried in UpdateClusterSoftware before rolling back; 4 were seen on AWS."""

@@ -58,7 +58,7 @@ def _work(world: World, cluster: Cluster, groups: list[Group], nodes: list[Node]
         for group in groups:
             group.software_update = states[group.name]
         for node in nodes:
-            node.operation = None
+            node.operation, node.released = None, world.clock.now()
         cluster.last_ok = not failed
         cluster.patched = cluster.patched or not failed
     message = messages.LIFECYCLE_FAILED if failed else None

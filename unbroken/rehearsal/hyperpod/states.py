@@ -63,6 +63,8 @@ class Node:
     machine: Machine | None = None
     interface_id: str | None = None
     software_updated: float | None = None
+    released: float = float("-inf")
+    """When the last operation that held it ended."""
     leaving: bool = False
     """It is being taken down: no machine may be given to it any more."""
     operation: str | None = None
