@@ -1,7 +1,7 @@
 """What exists on the embedded AWS, and what a deploy and destroy left behind.
 
-Taken over the public APIs, as an auditor of a real account would. Bootstrap's own stack, and what ministack comes
-with (a default VPC), are not counted.
+Taken over the public APIs, as an auditor of a real account would. Bootstrap's own stack, and what ministack
+comes with (a default VPC), are not counted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from unbroken.rehearsal.aws.clients import Clients
 BOOTSTRAP_STACK = "CDKToolkit"
 GONE = ("DELETE_COMPLETE",)
 LEFT_BY_AWS = "/aws/sagemaker/Clusters/"
-"""HyperPod's log groups are the service's own and are not deleted with the cluster (inferred; no stack has them)."""
+"""HyperPod's log groups are the service's own and are not deleted with the cluster (inferred)."""
 
 
 @dataclass(frozen=True, order=True)
@@ -33,7 +33,7 @@ class Inventory:
 
     items: frozenset[Item]
     retained: frozenset[str] = frozenset()
-    """Physical ids of resources that stacks let go of by their DeletionPolicy, in the account's whole history."""
+    """Physical ids of resources that stacks ever let go of by their DeletionPolicy."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,9 @@ def _physical_ids(clients: Clients, stack_name: str) -> frozenset[str]:
     if not any(stack["StackName"] == stack_name for stack in _stacks(clients, include_gone=False)):
         return frozenset()
     pages = clients.of("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack_name)
-    return frozenset(resource["PhysicalResourceId"] for page in pages for resource in page["StackResourceSummaries"])
+    return frozenset(
+        resource["PhysicalResourceId"] for page in pages for resource in page["StackResourceSummaries"]
+    )
 
 
 def _stack_names(clients: Clients) -> Iterable[str]:
