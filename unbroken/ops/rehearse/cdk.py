@@ -18,6 +18,7 @@ from unbroken.rehearsal.aws import environment as embedded
 POLL_SECONDS = 0.2
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _DONE = re.compile(r"^\s*\u2705\s+(\S+?)(?:\s*\((no changes)\)|: (destroyed))?\s*$")
+_FAILED = re.compile(r"_FAILED +\| (AWS::\S+|Custom::\S+) +\| (.+)")
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,11 @@ def finished(log: Path) -> Iterator[str | None]:
 
 
 def reason(log: Path) -> str:
-    """The line of a cdk log that says what went wrong, or its last one."""
+    """What a cdk log says went wrong: the first failed resource and why, else its first error, else its last line."""
     lines = [_ANSI.sub("", line).strip() for line in log.read_text(errors="replace").splitlines()]
-    telling = [
-        line
-        for line in lines
-        if "CREATE_FAILED" in line or "DELETE_FAILED" in line or "UPDATE_FAILED" in line
-    ]
+    for line in lines:
+        failed = _FAILED.search(line)
+        if failed and "cancelled" not in line:
+            return f"{failed.group(1)} failed: {failed.group(2)}"
     errors = [line for line in lines if "rror" in line]
-    return (telling or errors or [line for line in lines if line] or ["it said nothing"])[0]
+    return (errors or [line for line in reversed(lines) if line] or ["it said nothing"])[0]
