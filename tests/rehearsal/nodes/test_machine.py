@@ -190,11 +190,14 @@ def test_reboot_keeps_the_root_and_loses_the_nvme(machines: NamespaceMachines) -
     machine = booted(machines, spec(2))
     machine.put("/root/kept", b"yes")
     machine.put("/opt/dlami/nvme/lost", b"yes")
+    machine.put("/opt/sagemaker/volume", b"yes")
+    assert out(machine, "mountpoint", "/opt/sagemaker")
     machine.run(["sh", "-c", "sleep 4243 >/dev/null 2>&1 &"], timeout=10)
     before = machine.pid
     machine.reboot()
     assert machine.get("/root/kept") == b"yes"
     assert machine.pid != before
+    assert machine.get("/opt/sagemaker/volume") == b"yes"
     assert machine.run(["pgrep", "-f", "sleep 4243"], timeout=10).stdout == ""
     with pytest.raises(FileNotFoundError):
         machine.get("/opt/dlami/nvme/lost")

@@ -62,6 +62,13 @@ def test_without_debootstrap_one_sentence_says_the_way_out(
         debian.build(tmp_path / "into", print)
 
 
+def test_without_debians_keys_nothing_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debian, "KEYRING", str(tmp_path / "none.gpg"))
+    monkeypatch.setattr("shutil.which", lambda name, path: "/bin/false")
+    with pytest.raises(RootFsError, match=r"hint: apt-get install debian-archive-keyring"):
+        debian.build(tmp_path / "into", print)
+
+
 def test_a_debootstrap_that_fails_gives_its_last_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +76,7 @@ def test_a_debootstrap_that_fails_gives_its_last_words(
     program.write_text("#!/bin/sh\necho 'E: no such archive'\nexit 3\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(debian, "KEYRING", str(program))
     with pytest.raises(RootFsError, match=r"(?s)code 3: E: no such archive.*UNBROKEN_DEBIAN_MIRROR"):
         debian.build(tmp_path / "into", print)
 

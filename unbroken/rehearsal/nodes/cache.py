@@ -75,7 +75,7 @@ def require_space(cache: Path, needed_mib: int) -> None:
 
 
 def require_layers(cache: Path) -> None:
-    """Raise RootFsError when the cache lies on an overlay, as in a container, where layers cannot be made."""
+    """Raise RootFsError when the cache lies on an overlay (a container), where layers cannot be made."""
     cache.mkdir(parents=True, exist_ok=True)
     argv = ["stat", "--file-system", "--format=%T", str(cache)]
     kind = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()

@@ -15,6 +15,7 @@ from pathlib import Path
 from unbroken.rehearsal.nodes.cache import Progress, RootFsError, digest
 
 SUITE = "bookworm"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _VERSION = "1"  # raise it when this module builds something else from the same list
 SIZE_MIB = 750
 DOWNLOAD_MIB = 190
@@ -71,7 +72,20 @@ def build(into: Path, progress: Progress) -> None:
             "debootstrap is not installed; it makes the root file system of the nodes\n\n"
             "hint: apt-get install debootstrap"
         )
-    argv = [program, "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(into)]
+    if not Path(KEYRING).is_file():
+        raise RootFsError(
+            f"{KEYRING} is missing; without it nobody knows whose packages the nodes get\n\n"
+            "hint: apt-get install debian-archive-keyring"
+        )
+    argv = [
+        program,
+        "--variant=minbase",
+        f"--keyring={KEYRING}",
+        "--force-check-gpg",
+        f"--include={','.join(PACKAGES)}",
+        SUITE,
+        str(into),
+    ]
     chosen = mirror(os.environ)
     _follow([*argv, chosen] if chosen else argv, progress)
     _trim(into)

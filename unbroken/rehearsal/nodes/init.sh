@@ -1,9 +1,10 @@
 #!/bin/sh
 # First process of a node: started in its own namespaces by machine.py, ends as systemd, pid 1.
 # Arguments: the node's root (an overlay already mounted), its name, the directory of Lustre file systems,
-# GiB of NVMe (0: none), MiB that NVMe may really hold, GPUs, the cgroup hierarchies there are.
+# GiB of NVMe (0: none), MiB that NVMe may really hold, GPUs, EFA interfaces, the cgroup hierarchies there are,
+# the directory that plays the second EBS volume (empty: none).
 set -eu
-root=$1 name=$2 lustre=$3 nvme_gib=$4 nvme_mib=$5 gpus=$6 efa=$7 hierarchies=$8
+root=$1 name=$2 lustre=$3 nvme_gib=$4 nvme_mib=$5 gpus=$6 efa=$7 hierarchies=$8 ebs=$9
 
 # Our own pid as the server sees it: /proc is still the server's. The shell itself must open the file.
 read -r pid _ </proc/self/stat
@@ -62,8 +63,14 @@ if [ "$nvme_gib" -gt 0 ]; then
     mount -t tmpfs -o "mode=755,size=${nvme_mib}m" /dev/vg.01/lv_ephemeral opt/dlami/nvme
 fi
 
+if [ -n "$ebs" ]; then
+    mkdir -p opt/sagemaker
+    mount --bind "$ebs" opt/sagemaker
+fi
+
 mount -t tmpfs -o mode=755,size=1m tmpfs sys/fs/cgroup
 export hierarchies
+# shellcheck disable=SC2016 # the inner shell expands it
 exec unshare --cgroup sh -c '
     set -eu
     for hierarchy in $hierarchies; do

@@ -54,6 +54,9 @@ class Place:
     nvme_mib: int
     """What the emulated NVMe may really hold; it is memory."""
 
+    ebs: Path | None
+    """A directory that plays the second EBS volume: kept over a reboot, gone with the machine."""
+
     @property
     def root(self) -> Path:
         """The machine's root directory, as the server sees it before boot."""
@@ -61,7 +64,7 @@ class Place:
 
 
 class NamespaceMachine:
-    """A machine in namespaces (``Machine`` of the service's seams). One thread at a time."""
+    """A machine in namespaces (``Machine`` of the seams). Thread-safe, but for two boots at once."""
 
     def __init__(self, spec: MachineSpec, place: Place) -> None:
         self.spec = spec
@@ -146,7 +149,7 @@ class NamespaceMachine:
         init += [str(value) for value in (spec.nvme_gib, place.nvme_mib, spec.gpus, place.efa_interfaces)]
         with (place.directory / "console").open("ab") as console:
             self._process = subprocess.Popen(
-                ["unshare", *_NAMESPACES, *init, " ".join(place.hierarchies)],
+                ["unshare", *_NAMESPACES, *init, " ".join(place.hierarchies), str(place.ebs or "")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=console,
@@ -178,8 +181,9 @@ class NamespaceMachine:
         return result.stdout.strip() or result.stderr.strip()
 
     def _inside(self) -> list[str]:
-        if self.alive():
-            return enter.from_server(self._pid)
+        pid = self._pid  # read once: another thread may power the machine off
+        if pid and self.alive():
+            return enter.from_server(pid)
         if self._process is None:
             return ["chroot", str(self._place.root)]
         raise MachineError(f"{self.spec.name} is powered off")

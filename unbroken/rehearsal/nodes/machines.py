@@ -39,7 +39,7 @@ _SIZES = Sizes()
 
 
 class NamespaceMachines:
-    """All machines of one rehearsal. Thread-safe; each machine is for one thread at a time."""
+    """All machines of one rehearsal. Thread-safe."""
 
     def __init__(self, layers: Sequence[Path], work: Path, rehearsal: str, sizes: Sizes = _SIZES) -> None:
         """``work`` is an empty directory; everything below it is mounted in this mount namespace only."""
@@ -94,6 +94,7 @@ class NamespaceMachines:
             link=link,
             efa_interfaces=get(spec.instance_type).efa_interfaces,
             nvme_mib=min(self._sizes.nvme_mib, spec.nvme_gib * 1024),
+            ebs=self._work / link / "ebs" if spec.ebs_gib else None,
         )
 
 
@@ -105,9 +106,8 @@ def _own_proc() -> None:
 
 def _overlay(layers: Sequence[Path], place: Place) -> None:
     upper, scratch = place.directory / "upper", place.directory / "work"
-    for directory in (upper, scratch, place.root):
-        directory.mkdir()
-    upper.chmod(0o755)
+    for directory in (upper, scratch, place.root, *([place.ebs] if place.ebs else [])):
+        directory.mkdir(mode=0o755)
     lower = ":".join(str(layer) for layer in layers)
     options = f"lowerdir={lower},upperdir={upper},workdir={scratch}"
     _mount("-t", "overlay", "-o", options, "overlay", str(place.root))
