@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.synth.build import STACKS, Synth, synth
+from unbroken.config import ClusterConfig, NetworkConfig, WorkerGroup
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -154,6 +155,20 @@ def test_the_largest_cluster_fits_into_cloudformation(area: str, largest: Synth)
     assert len(template["Outputs"]) < 200
     assert len(f"{largest.config.name}-{area}") <= 128
     assert all(len(name) <= 255 for name in (*template["Resources"], *template["Outputs"]))
+
+
+@pytest.mark.parametrize(
+    ("region", "zone", "partition"),
+    [("eu-central-1", "euc1-az2", "aws"), ("us-gov-west-1", "usgw1-az1", "aws-us-gov")],
+)
+def test_another_region_is_named_everywhere(region: str, zone: str, partition: str, tmp_path: Path) -> None:
+    worker = WorkerGroup(name="w", instance_type="ml.p5.48xlarge", num_instances=1)
+    network = NetworkConfig(availability_zone_id=zone)
+    cluster = ClusterConfig(name="other", region=region, network=network, worker_groups=[worker])
+    elsewhere = synth(cluster, tmp_path)
+    text = "".join(json.dumps(elsewhere.template(area)) for area in STACKS)
+    assert set(re.findall(r"\b(?:us|eu|ap)(?:-gov)?-(?:west|east|central)-\d\b", text)) == {region}
+    assert set(re.findall(r"arn:(aws[a-z-]*):", text)) == {partition}
 
 
 def references(body: Any) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
@@ -18,6 +19,9 @@ from unbroken.config.storage import StorageConfig
 from unbroken.config.suggest import suggestion
 from unbroken.config.training import TrainingConfig
 from unbroken.config.user import UserConfig
+
+AWS_RESERVED_ADDRESSES = 5
+"""In every subnet (Amazon VPC user guide, "Subnet sizing")."""
 
 
 def _cluster_name(value: str) -> str:
@@ -90,7 +94,17 @@ class ClusterConfig(Section):
 
     def faults(self) -> Iterator[Fault]:
         """The rules between sections."""
-        return between_sections(self.model_dump())
+        yield from between_sections(self.model_dump())
+        nodes = sum(group.num_instances for group in self.groups())
+        subnet = IPv4Network(self.network.private_subnet_cidr)
+        free = subnet.num_addresses - AWS_RESERVED_ADDRESSES
+        if nodes > free:
+            yield Fault(
+                ("network", "private_subnet_cidr"),
+                str(subnet),
+                f"has {free} addresses for {nodes} nodes",
+                "use a larger range; nodes with several EFA interfaces need more than one address each",
+            )
 
 
 def between_sections(data: Mapping[str, Any]) -> Iterator[Fault]:

@@ -101,6 +101,13 @@ def test_the_zone_lies_in_the_region() -> None:
     assert cluster(region="eu-west-1", network=zone).region == "eu-west-1"
 
 
+def test_the_subnet_has_an_address_for_each_node() -> None:
+    network = NetworkConfig(private_subnet_cidr="10.0.128.0/28")
+    assert cluster(network=network, worker_groups=[worker(num_instances=10)]).network == network
+    with pytest.raises(ValidationError, match="has 11 addresses for 12 nodes"):
+        cluster(network=network, worker_groups=[worker(num_instances=11)])
+
+
 @pytest.mark.parametrize("name", ["", "-a", "a-", "1a", "a_b", "a b", "a" * 64, "Größe"])
 def test_cluster_names_that_are_refused(name: str) -> None:
     with pytest.raises(ValidationError):
