@@ -81,7 +81,7 @@ def require_layers(cache: Path) -> None:
     kind = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
     if kind == "overlayfs":
         raise RootFsError(
-            f"{cache} lies on an overlay file system, on which the nodes' root file system cannot be built\n\n"
+            f"{cache} lies on an overlay file system, where the nodes' root file system cannot be built\n\n"
             f"hint: start the container with a volume there (docker run -v unbroken:{cache} ...)"
         )
 

@@ -27,6 +27,8 @@ PACKAGES = (
     "gcc libc6-dev libslurm-dev"  # the SPANK plugin is compiled inside
 ).split()
 
+# It ends with us, and its mounts with it, so that a killed build leaves nothing mounted in the cache.
+_CONTAINED = "setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child".split()
 _UNNEEDED = (
     "var/cache/apt/archives",
     "var/lib/apt/lists",
@@ -77,17 +79,10 @@ def build(into: Path, progress: Progress) -> None:
             f"{KEYRING} is missing; without it nobody knows whose packages the nodes get\n\n"
             "hint: apt-get install debian-archive-keyring"
         )
-    argv = [
-        program,
-        "--variant=minbase",
-        f"--keyring={KEYRING}",
-        "--force-check-gpg",
-        f"--include={','.join(PACKAGES)}",
-        SUITE,
-        str(into),
-    ]
+    options = ["--variant=minbase", f"--include={','.join(PACKAGES)}"]
+    options += [f"--keyring={KEYRING}", "--force-check-gpg"]
     chosen = mirror(os.environ)
-    _follow([*argv, chosen] if chosen else argv, progress)
+    _follow([*_CONTAINED, program, *options, SUITE, str(into), *([chosen] if chosen else [])], progress)
     _trim(into)
 
 

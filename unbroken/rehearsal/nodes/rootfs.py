@@ -16,6 +16,8 @@ from unbroken.rehearsal.nodes.cache import Progress, RootFsError
 
 _LIST = "layers"
 _SLACK_MIB = 300
+_COULD_NOT_RUN = 2
+_INTERRUPTED = 130
 
 
 def ensure(progress: Progress) -> Path:
@@ -102,13 +104,16 @@ def _tell(line: str) -> None:
 
 
 def main() -> int:
-    """Build the root file system, telling what happens, and print where it is; 0 done, 2 could not."""
+    """Build the root file system and print where it is; 0 done, 2 could not, 130 interrupted."""
     try:
         _say_sizes()
         print(ensure(_tell))
     except RootFsError as error:
         _tell(str(error))
-        return 2
+        return _COULD_NOT_RUN
+    except KeyboardInterrupt:
+        _tell("interrupted; nothing half-built is kept")
+        return _INTERRUPTED
     return 0
 
 
