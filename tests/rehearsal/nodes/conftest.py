@@ -21,14 +21,6 @@ MUNGE_KEY = b"k" * 128
 DNS_NAME = "fs-0abc.fsx.us-west-2.amazonaws.com"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs root where there is none."""
-    if os.geteuid() != 0:
-        for item in items:
-            if item.get_closest_marker("nodes"):
-                item.add_marker(pytest.mark.skip(reason="needs root"))
-
-
 @pytest.fixture(scope="session")
 def private_mounts() -> None:
     """From here on this process mounts for itself only."""
