@@ -22,7 +22,7 @@ from tests.rehearsal.hyperpod.fakes import (
     resize,
 )
 from unbroken.rehearsal.hyperpod import messages
-from unbroken.rehearsal.hyperpod.machines import SecurityGroup
+from unbroken.rehearsal.hyperpod.machines import MachineError, SecurityGroup
 
 CONFIG = "/opt/ml/config"
 
@@ -276,3 +276,39 @@ def test_file_systems_can_be_mounted() -> None:
     bench = Bench()
     bench.up(1)
     assert bench.machines.attached == {"fs-0123456789abcdef0"}
+
+
+def test_a_log_that_cannot_be_shipped_fails_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+
+    def refuse(group: str, stream: str, lines: object) -> None:
+        raise RuntimeError("no logs today")
+
+    bench.store.put_log_lines = refuse  # type: ignore[method-assign]
+    bench.up(1)
+    assert "were not shipped" in caplog.text
+
+
+def test_a_fault_of_the_rehearsal_is_told_and_nothing_waits_for_ever(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bench = Bench()
+
+    def refuse(subnet_id: str, security_group_ids: object, address: str) -> str:
+        raise RuntimeError("no interface")
+
+    bench.store.attach_interface = refuse  # type: ignore[method-assign]
+    assert failed(bench) == "Internal service error of the rehearsal: RuntimeError: no interface"
+
+
+def test_a_machine_that_does_not_end_is_left_behind(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.up(1)
+
+    def stuck() -> None:
+        raise MachineError("its processes did not end")
+
+    bench.machine(WORKER_1).power_off = stuck  # type: ignore[method-assign]
+    bench.service.replace_requested("ml", WORKER_1, "Action:Replace")
+    bench.settle()
+    assert bench.nodes("workers")[0]["InstanceStatus"]["Status"] == "Running" and "did not end" in caplog.text

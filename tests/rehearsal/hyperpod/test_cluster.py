@@ -91,8 +91,15 @@ def test_shrinking_ends_the_highest_numbers() -> None:
     bench.up(3)
     kept = bench.ids()[:1]
     bench.service.update_cluster(resize(1))
+    bench.machines.log.clear()
     bench.settle()
     assert bench.ids() == kept
+    told = [name for what, name in bench.machines.log if what.endswith("resource_config.json")]
+    assert told[0] == CONTROLLER and bench.machines.order("power_off") == [WORKER_2, WORKER_3]
+    first_off = next(n for n, (what, _) in enumerate(bench.machines.log) if what == "power_off")
+    assert [name for what, name in bench.machines.log[:first_off] if what.endswith("_config.json")].count(
+        CONTROLLER
+    ) == 2, "before it: once for the update, once without the leaving nodes"
     assert [bench.machine(name).up for name in (WORKER_1, WORKER_2, WORKER_3)] == [True, False, False]
     assert sorted(bench.store.interfaces.values()) == ["10.0.128.10", "10.0.128.11"]
     config = json.loads(bench.machine(CONTROLLER).files["/opt/ml/config/resource_config.json"])

@@ -166,3 +166,9 @@ def test_an_update_that_does_not_fit_changes_nothing() -> None:
         bench.service.update_cluster(resize(400))
     assert bench.status() == "InService" and len(bench.nodes()) == 3
     assert bench.describe()["InstanceGroups"][1]["TargetCount"] == 2
+
+
+def test_tags_with_letters_of_any_script_are_taken() -> None:
+    bench = Bench()
+    bench.service.create_cluster(request(Tags=[{"Key": "team", "Value": "research"}]))
+    assert bench.status() == "Creating"

@@ -6,6 +6,7 @@ the EFA check leaves no lifecycle log.
 
 from __future__ import annotations
 
+import logging
 import subprocess
 
 from unbroken.catalog import instance_types
@@ -15,6 +16,8 @@ from unbroken.rehearsal.hyperpod.logs import PATH, LifecycleLog
 from unbroken.rehearsal.hyperpod.machines import AccessDenied, Machine, MachineError, MachineSpec, NotFound
 from unbroken.rehearsal.hyperpod.states import Cluster, Node
 from unbroken.rehearsal.hyperpod.world import World
+
+log = logging.getLogger(__name__)
 
 
 class BootFailure(Exception):
@@ -37,9 +40,7 @@ def boot(world: World, cluster: Cluster, node: Node, *, replacement: bool = Fals
 
 def _start(world: World, cluster: Cluster, node: Node, role_name: str) -> Machine:
     spec = _machine_spec(cluster, node, role_name)
-    if node.machine is not None:
-        node.machine.power_off()
-        node.machine.discard()
+    end_machine(node)
     if node.interface_id is None:
         node.interface_id = world.aws.attach_interface(
             cluster.subnet.subnet_id, cluster.security_group_ids, node.address
@@ -49,6 +50,18 @@ def _start(world: World, cluster: Cluster, node: Node, role_name: str) -> Machin
     node_setup.prepare(machine, cluster.munge_key)
     machine.boot(world.settings.boot_timeout_seconds)
     return machine
+
+
+def end_machine(node: Node) -> None:
+    """Power off and discard a node's machine, if it has one; its link is cut even where it does not end."""
+    machine = node.machine
+    if machine is None:
+        return
+    try:
+        machine.power_off()
+        machine.discard()
+    except MachineError:
+        log.warning("the machine of %s did not end", node.name, exc_info=True)
 
 
 def _adopt(world: World, node: Node, machine: Machine) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from unbroken.rehearsal.hyperpod import addresses, journal
-from unbroken.rehearsal.hyperpod.boot import BootFailure, boot
+from unbroken.rehearsal.hyperpod import addresses, journal, messages
+from unbroken.rehearsal.hyperpod.boot import BootFailure, boot, end_machine
 from unbroken.rehearsal.hyperpod.errors import validation
 from unbroken.rehearsal.hyperpod.states import Cluster, Node, NodeStatus, Sighting
 from unbroken.rehearsal.hyperpod.world import World
 
+log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -74,6 +76,11 @@ def bring_up(world: World, cluster: Cluster, node: Node, *, replacement: bool = 
     except BootFailure as failure:
         journal.set_node(world, cluster, node, NodeStatus.FAILURE, str(failure))
         return False
+    except Exception as error:  # a fault of the rehearsal's own must not leave the cluster waiting for ever
+        log.exception("%s was not brought up", node.name)
+        text = messages.INTERNAL.format(error=f"{type(error).__name__}: {error}")
+        journal.set_node(world, cluster, node, NodeStatus.FAILURE, text)
+        return False
     journal.set_node(world, cluster, node, NodeStatus.RUNNING, "")
     return True
 
@@ -88,12 +95,8 @@ def attach_file_systems(world: World) -> None:
 
 def take_down(world: World, cluster: Cluster, nodes: Iterable[Node]) -> None:
     """Power nodes off in parallel, free what they held, and forget them."""
-    with world.changed:
-        leaving = list(nodes)
-        for node in leaving:
-            node.leaving = True
-    for node in leaving:
-        journal.set_node(world, cluster, node, NodeStatus.SHUTTING_DOWN)
+    leaving = list(nodes)
+    mark_leaving(world, cluster, leaving)
     together(lambda node: _end(world, node), leaving)
     with world.changed:
         cluster.nodes = [node for node in cluster.nodes if node not in leaving]
@@ -101,10 +104,18 @@ def take_down(world: World, cluster: Cluster, nodes: Iterable[Node]) -> None:
         world.changed.notify_all()
 
 
+def mark_leaving(world: World, cluster: Cluster, nodes: Iterable[Node]) -> None:
+    """Show nodes as ShuttingDown and give them no machine any more. Safe to repeat."""
+    with world.changed:
+        fresh = [node for node in nodes if not node.leaving]
+        for node in fresh:
+            node.leaving = True
+    for node in fresh:
+        journal.set_node(world, cluster, node, NodeStatus.SHUTTING_DOWN)
+
+
 def _end(world: World, node: Node) -> None:
-    if node.machine is not None:
-        node.machine.power_off()
-        node.machine.discard()
+    end_machine(node)
     if node.interface_id is not None:
         world.aws.detach_interface(node.interface_id)
         node.interface_id = None

@@ -90,7 +90,8 @@ SERVICE_BEHAVIOURS: list[Behaviour] = [
     _entry(26, "documented", f"{_API}, UpdateCluster",
            "Growing a group boots its new nodes only; others keep running untouched."),
     _entry(27, "inferred", _OWN,
-           "Shrinking a group ends its nodes with the highest numbers; the controller cannot go."),
+           "Shrinking a group ends its nodes with the highest numbers, after Slurm was told to forget them; "
+           "the controller cannot go."),
     _entry(28, "documented", f"{_API}, UpdateCluster",
            "A group's instance type cannot be changed; groups named in InstanceGroupsToDelete go with "
            "their nodes."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from unbroken.rehearsal.hyperpod.machines import Machine, MachineError
 from unbroken.rehearsal.hyperpod.states import Cluster, Node
 from unbroken.rehearsal.hyperpod.world import World
 
+log = logging.getLogger(__name__)
 PATH = "/var/log/provision/provisioning.log"
 
 
@@ -59,7 +61,10 @@ class LifecycleLog:
             self._send(lines)
 
     def _send(self, lines: list[str]) -> None:
-        self._world.aws.put_log_lines(self.group, self.stream, lines)
+        try:
+            self._world.aws.put_log_lines(self.group, self.stream, lines)
+        except Exception:  # a node whose log cannot be shipped boots all the same
+            log.warning("log lines of %s were not shipped", self._subject, exc_info=True)
         for line in lines:
             _tell(self._world.events.emit, self._subject, line)
 

@@ -22,6 +22,7 @@ LOG_SUCCEEDED = "[SageMaker] The lifecycle scripts succeeded."
 # This project's wording: the real texts are not published.
 UNREACHABLE = "The instance stopped responding."
 MACHINE_FAILED = "The instance did not start."
+INTERNAL = "Internal service error of the rehearsal: {error}"
 MIN_COUNT_NOT_MET = (
     "Instance group {group} did not reach its MinInstanceCount of {minimum} within the time limit."
 )

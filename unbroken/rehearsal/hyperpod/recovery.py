@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from unbroken.rehearsal.hyperpod import addresses, fleet, journal, lookup, messages, node_setup
+from unbroken.rehearsal.hyperpod.boot import end_machine
 from unbroken.rehearsal.hyperpod.machines import MachineError
 from unbroken.rehearsal.hyperpod.states import Cluster, ClusterStatus, Node, NodeStatus
 from unbroken.rehearsal.hyperpod.world import World
@@ -19,9 +20,7 @@ Operation = Callable[[World, Cluster, Node], None]
 def replace(world: World, cluster: Cluster, node: Node) -> None:
     """A new instance under the same name and address: fresh root, new id, lifecycle script again."""
     journal.set_node(world, cluster, node, NodeStatus.PENDING)
-    if node.machine is not None:
-        node.machine.power_off()
-        node.machine.discard()
+    end_machine(node)
     world.clock.sleep(world.settings.replacement_seconds)
     with world.changed:
         node.machine = None

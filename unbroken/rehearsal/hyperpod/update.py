@@ -102,7 +102,7 @@ def _work(world: World, cluster: Cluster, change: _Change) -> None:
     if failed:
         _roll_back(world, cluster, change, failed[0].message)
         return
-    fleet.take_down(world, cluster, change.leaving)
+    _let_go(world, cluster, change.leaving)
     with world.changed:
         for name in change.deleted:
             del cluster.groups[name]
@@ -113,6 +113,14 @@ def _work(world: World, cluster: Cluster, change: _Change) -> None:
     if later:
         before = change.counts()
         world.spawn("continuous", lambda: continuous.fill(world, cluster, later, before))
+
+
+def _let_go(world: World, cluster: Cluster, leaving: list[Node]) -> None:
+    """Slurm forgets the nodes before their instances end."""
+    fleet.mark_leaving(world, cluster, leaving)
+    if leaving:
+        node_setup.push_resource_config(world, cluster)
+    fleet.take_down(world, cluster, leaving)
 
 
 def _roll_back(world: World, cluster: Cluster, change: _Change, message: str) -> None:
