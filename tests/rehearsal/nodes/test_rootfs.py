@@ -77,6 +77,7 @@ def test_a_debootstrap_that_fails_gives_its_last_words(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(debian, "KEYRING", str(program))
+    monkeypatch.setattr(debian, "_CONTAINED", [])
     with pytest.raises(RootFsError, match=r"(?s)code 3: E: no such archive.*UNBROKEN_DEBIAN_MIRROR"):
         debian.build(tmp_path / "into", print)
 

@@ -19,7 +19,7 @@ LEFT_OUT = [
 ]
 HOW_TO_GET_THE_WHOLE = (
     "run as root (or with sudo) on Debian 12 or Ubuntu 22.04/24.04, in a virtual machine, or in a container "
-    "started with: docker run --privileged --cgroupns=private -it debian:12"
+    "started with: docker run --privileged --cgroupns=private -v unbroken:/var/cache/unbroken -it debian:12"
 )
 
 
