@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class AwsError(Exception):
-    """AWS could not be asked, or refused: ``str()`` says what was asked and answered, ``hint`` one way out."""
+    """AWS could not be asked, or refused: ``str()`` says what was asked and said, ``hint`` one way out."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)

@@ -11,10 +11,12 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import cfnlint.api
 import ministack.services.cloudformation.changesets as changesets
 import ministack.services.cloudformation.handlers as cloudformation
+from cfnlint.config import ConfigMixIn
+from cfnlint.decode.decode import decode_str
 from cfnlint.rules import Match
+from cfnlint.runner import Runner, run_template_by_data
 
 from unbroken.rehearsal.aws.deployment import REPLAYED
 
@@ -25,16 +27,17 @@ Template = Mapping[str, Any]
 
 def install(region: str) -> None:
     """Check every template that a stack or a change set is made from."""
+    checker = Checker(region)
     for module in (cloudformation, changesets):
-        module.validate_template_support = _checking(module.validate_template_support, region)
+        module.validate_template_support = _checking(module.validate_template_support, checker)
 
 
-def _checking(original: Callable[..., None], region: str) -> Callable[..., None]:
+def _checking(original: Callable[..., None], checker: Checker) -> Callable[..., None]:
     def validate(
         template: Template, conditions: dict[str, bool], params: dict[str, Any] | None = None
     ) -> None:
         original(template, conditions, params=params)
-        found = problems(template, region)
+        found = checker.problems(template)
         if found:
             for problem in found:
                 logger.warning("template refused: %s", problem)
@@ -43,9 +46,21 @@ def _checking(original: Callable[..., None], region: str) -> Callable[..., None]
     return validate
 
 
-def problems(template: Template, region: str) -> list[str]:
-    """What is wrong with it, one line each, naming the resource and the property."""
-    return [*_custom_resources(template), *_schema(template, region)]
+class Checker:
+    """Finds problems; cfn-lint's rules are loaded once, which takes longer than using them."""
+
+    def __init__(self, region: str) -> None:
+        self._config = ConfigMixIn(regions=[region])
+        self._rules = Runner(self._config).rules
+
+    def problems(self, template: Template) -> list[str]:
+        """What is wrong with it, one line each, naming the resource and the property."""
+        return [*_custom_resources(template), *self._schema(template)]
+
+    def _schema(self, template: Template) -> list[str]:
+        decoded, failures = decode_str(json.dumps(template))
+        matches = failures or run_template_by_data(decoded, self._config, self._rules)
+        return [_line(match) for match in matches if match.rule.id.startswith("E")]
 
 
 def _custom_resources(template: Template) -> list[str]:
@@ -61,11 +76,6 @@ def _custom_resources(template: Template) -> list[str]:
 
 def _types(template: Template) -> Iterable[tuple[str, str]]:
     return ((name, str(resource.get("Type", ""))) for name, resource in template.get("Resources", {}).items())
-
-
-def _schema(template: Template, region: str) -> list[str]:
-    matches = cfnlint.api.lint(json.dumps(template), regions=[region])
-    return [_line(match) for match in matches if match.rule.id.startswith("E")]
 
 
 def _line(match: Match) -> str:

@@ -1,0 +1,98 @@
+"""Resources of a small network, as CloudFormation has them, for the tests of this folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Resources = dict[str, Any]
+
+
+def resource(kind: str, depends_on: str = "", **properties: Any) -> Any:
+    """One resource; with a DependsOn where one is given."""
+    made = {"Type": kind, "Properties": properties}
+    return made | ({"DependsOn": depends_on} if depends_on else {})
+
+
+def ref(name: str) -> dict[str, str]:
+    return {"Ref": name}
+
+
+def attribute(name: str, of: str) -> dict[str, list[str]]:
+    return {"Fn::GetAtt": [of, name]}
+
+
+def vpc() -> Resources:
+    """A VPC, a private subnet in a zone given by id, and a security group."""
+    return {
+        "Vpc": resource("AWS::EC2::VPC", CidrBlock="10.0.0.0/16"),
+        "Subnet": resource(
+            "AWS::EC2::Subnet", VpcId=ref("Vpc"), CidrBlock="10.0.128.0/17", AvailabilityZoneId="usw2-az4"
+        ),
+        "Group": resource("AWS::EC2::SecurityGroup", VpcId=ref("Vpc"), GroupDescription="nodes"),
+    }
+
+
+def self_rules() -> Resources:
+    """The group's rules that refer to itself."""
+    group = attribute("GroupId", "Group")
+    return {
+        "In": resource(
+            "AWS::EC2::SecurityGroupIngress", GroupId=group, SourceSecurityGroupId=group, IpProtocol="-1"
+        ),
+        "Out": resource(
+            "AWS::EC2::SecurityGroupEgress", GroupId=group, DestinationSecurityGroupId=group, IpProtocol="-1"
+        ),
+    }
+
+
+def public_side() -> Resources:
+    """An internet gateway and a NAT gateway in a public subnet."""
+    return {
+        "Internet": resource("AWS::EC2::InternetGateway"),
+        "Attachment": resource(
+            "AWS::EC2::VPCGatewayAttachment", VpcId=ref("Vpc"), InternetGatewayId=ref("Internet")
+        ),
+        "Public": resource(
+            "AWS::EC2::Subnet", VpcId=ref("Vpc"), CidrBlock="10.0.0.0/24", AvailabilityZoneId="usw2-az4"
+        ),
+        "Address": resource("AWS::EC2::EIP", "Attachment", Domain="vpc"),
+        "Nat": resource(
+            "AWS::EC2::NatGateway",
+            "Attachment",
+            SubnetId=ref("Public"),
+            AllocationId=attribute("AllocationId", "Address"),
+        ),
+    }
+
+
+def file_system(**lustre: Any) -> Any:
+    """A Lustre file system in that subnet."""
+    configuration = {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 250, **lustre}
+    return resource(
+        "AWS::FSx::FileSystem",
+        FileSystemType="LUSTRE",
+        StorageCapacity=1200,
+        SubnetIds=[ref("Subnet")],
+        SecurityGroupIds=[attribute("GroupId", "Group")],
+        LustreConfiguration=configuration,
+    )
+
+
+def role(*statements: dict[str, Any], managed: bool = False) -> Any:
+    """An execution role with these statements."""
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"Service": "sagemaker.amazonaws.com"},
+        "Action": "sts:AssumeRole",
+    }
+    made = resource(
+        "AWS::IAM::Role", AssumeRolePolicyDocument={"Version": "2012-10-17", "Statement": [trust]}
+    )
+    if statements:
+        document = {"Version": "2012-10-17", "Statement": list(statements)}
+        made["Properties"]["Policies"] = [{"PolicyName": "own", "PolicyDocument": document}]
+    if managed:
+        made["Properties"]["ManagedPolicyArns"] = [
+            "arn:aws:iam::aws:policy/AmazonSageMakerClusterInstanceRolePolicy"
+        ]
+    return made

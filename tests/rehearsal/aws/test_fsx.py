@@ -1,0 +1,111 @@
+"""FSx for Lustre over CloudFormation and its API, and the rules it holds file systems to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.rehearsal.aws.network import attribute, file_system, ref, resource, vpc
+from tests.rehearsal.aws.support import Stacks
+from unbroken.rehearsal.aws.fsx import FsxError, check_file_system, overlaps
+
+Client = Callable[[str], Any]
+
+
+def link(path: str = "/data", repository: Any = None) -> Any:
+    return resource(
+        "AWS::FSx::DataRepositoryAssociation",
+        FileSystemId=ref("FileSystem"),
+        FileSystemPath=path,
+        DataRepositoryPath=repository or {"Fn::Join": ["", ["s3://", ref("Data")]]},
+        S3={"AutoImportPolicy": {"Events": ["NEW", "CHANGED", "DELETED"]}},
+    )
+
+
+def request(**changes: Any) -> dict[str, Any]:
+    made = {
+        "FileSystemType": "LUSTRE",
+        "SubnetIds": ["subnet-1"],
+        "StorageCapacity": 1200,
+        "LustreConfiguration": {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 250},
+    }
+    return made | changes
+
+
+def test_file_system_and_link(stacks: Stacks, client: Client) -> None:
+    parts = vpc() | {
+        "FileSystem": file_system(DataCompressionType="LZ4"),
+        "Data": resource("AWS::S3::Bucket"),
+    }
+    outputs = {
+        "Id": ref("FileSystem"),
+        "Dns": attribute("DNSName", "FileSystem"),
+        "Mount": attribute("LustreMountName", "FileSystem"),
+        "Link": attribute("AssociationId", "Link"),
+    }
+    made = stacks.create(parts | {"Link": link()}, outputs)
+    assert made.status == "CREATE_COMPLETE", made.reasons
+    identity = made.outputs["Id"]
+    assert made.outputs["Dns"] == f"{identity}.fsx.us-west-2.amazonaws.com"
+    found = client("fsx").describe_file_systems(FileSystemIds=[identity])["FileSystems"][0]
+    assert found["LustreConfiguration"]["MountName"] == made.outputs["Mount"]
+    links = client("fsx").describe_data_repository_associations()["Associations"]
+    assert [one["AssociationId"] for one in links] == [made.outputs["Link"]]
+    assert stacks.delete(made.name).status == "DELETE_COMPLETE"
+    with pytest.raises(ClientError, match="does not exist"):
+        client("fsx").describe_file_systems(FileSystemIds=[identity])
+
+
+@pytest.mark.behaviour("HP207")
+def test_a_kept_file_system_keeps_its_subnet(stacks: Stacks, client: Client) -> None:
+    kept = file_system() | {"DeletionPolicy": "Retain"}
+    made = stacks.create(vpc() | {"FileSystem": kept}, {"Id": ref("FileSystem")})
+    assert made.status == "CREATE_COMPLETE", made.reasons
+    assert stacks.delete(made.name).status == "DELETE_FAILED"
+    client("fsx").delete_file_system(FileSystemId=made.outputs["Id"])
+    assert stacks.delete(made.name).status == "DELETE_COMPLETE"
+
+
+@pytest.mark.behaviour("HP206")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"StorageCapacity": 1000},
+        {"StorageCapacity": 3600},
+        {"LustreConfiguration": {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 200}},
+        {"LustreConfiguration": {"DeploymentType": "PERSISTENT_2"}},
+        {"LustreConfiguration": {"DeploymentType": "SCRATCH_2", "PerUnitStorageThroughput": 125}},
+        {"FileSystemTypeVersion": "2.10"},
+    ],
+)
+def test_sizes_and_throughputs_that_do_not_exist(wrong: dict[str, Any]) -> None:
+    check_file_system(request())
+    check_file_system(request(StorageCapacity=4800))
+    with pytest.raises(FsxError):
+        check_file_system(request(**wrong))
+
+
+def test_a_wrong_size_fails_the_stack(stacks: Stacks) -> None:
+    made = stacks.create(vpc() | {"FileSystem": file_system(PerUnitStorageThroughput=300)})
+    assert made.status == "ROLLBACK_COMPLETE"
+    assert any("PerUnitStorageThroughput 300 is invalid" in reason for reason in made.reasons)
+
+
+@pytest.mark.behaviour("HP208")
+def test_a_link_needs_a_bucket_and_a_directory_of_its_own(stacks: Stacks) -> None:
+    parts = vpc() | {"FileSystem": file_system(), "Data": resource("AWS::S3::Bucket")}
+    nowhere = stacks.create(parts | {"Link": link(repository="s3://no-such-bucket-anywhere")})
+    assert any("no-such-bucket-anywhere does not exist" in reason for reason in nowhere.reasons)
+    second = link("/data/more") | {"DependsOn": "Link"}
+    nested = stacks.create(parts | {"Link": link(), "Second": second})
+    assert any("overlaps" in reason for reason in nested.reasons)
+    assert (nowhere.status, nested.status) == ("ROLLBACK_COMPLETE", "ROLLBACK_COMPLETE")
+    assert overlaps("/a", "/a/b") and not overlaps("/a", "/ab")
+
+
+def test_an_operation_that_is_not_emulated_says_so(client: Client) -> None:
+    with pytest.raises(ClientError, match="DescribeBackups of FSx is not part of the embedded AWS"):
+        client("fsx").describe_backups()
