@@ -155,8 +155,9 @@ class Bench:
         files = {"resource_config": self._resources(), "provisioning_parameters": PROVISIONING}
         if machine.spec.name == CONTROLLER:
             files["cluster_agent"] = self.agent_settings
-        for name, value in files.items():
-            machine.put(f"/opt/ml/config/{name}.json", json.dumps(value, indent=1).encode())
+        with self._lock:
+            for name, value in files.items():
+                machine.put(f"/opt/ml/config/{name}.json", json.dumps(value, indent=1).encode())
 
     def _agent(self, settings: dict[str, Any]) -> None:
         self.agent_settings = settings

@@ -19,7 +19,10 @@ sys.path.insert(0, str(LIB))
 from tests.rehearsal.agents.bench import CONTROLLER, start  # noqa: E402
 
 POLL_SECONDS = 0.1
-START_TIMEOUT_SECONDS = 90.0
+ON_FAILURE = """
+tail -15 /var/log/aws/clusters/sagemaker-cluster-agent.log; sinfo -N; squeue; squeue -s
+tail -n 30 $(ls -t /fsx/out-* | head -1); tail -30 /var/log/slurm/slurmctld.log
+"""
 
 
 class Cluster:
@@ -73,7 +76,7 @@ class Cluster:
         began = time.monotonic()
         while not true():
             if time.monotonic() - began > timeout:
-                log = self.run("tail -15 /var/log/aws/clusters/sagemaker-cluster-agent.log; sinfo -N; squeue")
+                log = self.run(ON_FAILURE)
                 pytest.fail(f"not within {timeout:g} s: {what}\n{log}")
             time.sleep(POLL_SECONDS)
         return time.monotonic() - began

@@ -92,8 +92,12 @@ class SlurmJob:
         return moved
 
     def renew(self, env: MutableMapping[str, str]) -> None:
-        """Give a step started from this environment the job's new nodes; their number is the old one."""
+        """Give a step started from this environment the job's new nodes; their number is the old one.
+
+        After several nodes were lost at once, Slurm counts the ended step's processors as in use for a minute.
+        """
         env["SLURM_JOB_NODELIST"] = env["SLURM_NODELIST"] = self.node_list()
+        env["SLURM_OVERLAP"] = "1"
         self._renew_aliases(env)
 
     def _renew_aliases(self, env: MutableMapping[str, str]) -> None:

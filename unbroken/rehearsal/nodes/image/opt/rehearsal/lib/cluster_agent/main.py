@@ -53,7 +53,9 @@ class Agent:
         self._slurm = Slurm(run)
         self._attendance = Attendance()
         self._recovery = Recovery(self._slurm, service_client.ServiceClient(gateway), self._attendance)
-        self._watch = Watch(probe.look, self._slurm.nodes, self._recovery.carry_out)
+        self._watch = Watch(
+            probe.look, self._slurm.nodes, self._slurm.slurmd_started, self._recovery.carry_out
+        )
         self._stamp = cluster_config.stamp()
 
     def configure(self, cluster: Cluster) -> None:

@@ -63,6 +63,8 @@ class Sight:
     """As sinfo shows it; empty where Slurm does not know the node."""
     reason: str
     instance_id: str
+    started: str = ""
+    """When slurmd started, as Slurm has it; only looked up for a node that is to reboot."""
 
     @property
     def base_state(self) -> str:
@@ -90,6 +92,7 @@ class Watched:
     misses: int = 0
     reason: str = ""
     instance_id: str = ""
+    started: str = ""
 
     def see(self, sight: Sight, *, automatic: bool = True) -> Order | None:
         """Take one round in and say what to do; ``automatic`` is the cluster's NodeRecovery."""
@@ -106,6 +109,11 @@ class Watched:
         if fresh and self.phase in (Phase.NEW, Phase.UP):
             return self._mark(sight.reason, Order.MARKED, automatic)
         return handlers[self.phase](sight, automatic)
+
+    @property
+    def rebooting(self) -> bool:
+        """Waits for a reboot, which may be over before the node was seen away."""
+        return self.action == REBOOT and self.phase in (Phase.MARKED, Phase.REPLACING) and not self.gone
 
     @property
     def port(self) -> int:
@@ -127,9 +135,10 @@ class Watched:
         self.misses = self.misses + 1 if sight.reach is Reach.SILENT else 0
         changed = bool(self.instance_id) and sight.instance_id != self.instance_id
         away = self.phase is Phase.REPLACING and sight.reach is not Reach.OPEN
-        if self.phase in (Phase.MARKED, Phase.REPLACING) and (changed or self.lost or away):
+        again = bool(self.started and sight.started) and sight.started != self.started
+        if self.phase in (Phase.MARKED, Phase.REPLACING) and (changed or self.lost or away or again):
             self.gone = True
-        self.instance_id = sight.instance_id
+        self.instance_id, self.started = sight.instance_id, sight.started
 
     def _mark(self, action: str, order: Order, automatic: bool) -> Order:
         self.phase = Phase.MARKED if automatic else Phase.HELD

@@ -43,6 +43,12 @@ class Slurm:
         rows = [line.split("|", 2) for line in answer.out.splitlines()]
         return {row[0]: NodeView(row[1], row[2]) for row in rows if len(row) == 3}
 
+    def slurmd_started(self, node: str) -> str:
+        """When the node's slurmd started, in Slurm's words; empty where it is not known."""
+        answer = self._command("scontrol", "-o", "show", "node", node)
+        found = re.search(r"\bSlurmdStartTime=(\S+)", answer.out)
+        return found.group(1) if found else ""
+
     def jobs_on(self, node: str) -> list[Job]:
         """Jobs that hold the node now."""
         answer = self._command("squeue", "-h", "-w", node, "-t", "R,CF", "-o", "%A|%B|%T|%N")

@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 
 Look = Callable[[Mapping[str, tuple[str, int]]], Mapping[str, Reach]]
 Views = Callable[[], Mapping[str, NodeView]]
+Started = Callable[[str], str]
 Act = Callable[[Order, Watched], None]
 
 
@@ -25,9 +26,15 @@ class Watch:
     """All nodes of the cluster and what is known of each. Thread-safe."""
 
     def __init__(
-        self, look: Look, views: Views, act: Act, clock: Callable[[], float] = time.monotonic
+        self,
+        look: Look,
+        views: Views,
+        started: Started,
+        act: Act,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._look, self._ask_slurm, self._act, self._clock = look, views, act, clock
+        self._look, self._ask_slurm, self._started = look, views, started
+        self._act, self._clock = act, clock
         self._nodes: dict[str, Watched] = {}
         self._cluster: Cluster | None = None
         self._views: Mapping[str, NodeView] = {}
@@ -76,7 +83,8 @@ class Watch:
         for listed in cluster.slurm_nodes():
             view = self._views.get(listed.name, NodeView("", ""))
             node = self._nodes[listed.name]
-            sight = Sight(reach[listed.name], view.state, view.reason, listed.instance_id)
+            started = self._started(listed.name) if node.rebooting else ""
+            sight = Sight(reach[listed.name], view.state, view.reason, listed.instance_id, started)
             order = node.see(sight, automatic=automatic)
             if order is not None:
                 log.info("%s: %s (%s)", listed.name, order.value, sight)
