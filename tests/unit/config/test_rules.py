@@ -108,7 +108,7 @@ def test_the_subnet_has_an_address_for_each_node() -> None:
         cluster(network=network, worker_groups=[worker(num_instances=11)])
 
 
-@pytest.mark.parametrize("name", ["", "-a", "a-", "1a", "a_b", "a b", "a" * 64, "Größe"])
+@pytest.mark.parametrize("name", ["", "-a", "a-", "1a", "a_b", "a b", "a" * 64, "Gr\u00f6\u00dfe"])
 def test_cluster_names_that_are_refused(name: str) -> None:
     with pytest.raises(ValidationError):
         cluster(name=name)
