@@ -31,8 +31,11 @@ max_allowed_packet = 16M
 
 
 def password(host: Host) -> str:
-    """Return the database user's password, making it the first time; it stays out of the log from here on."""
-    text = host.read(PASSWORD)
+    """Return the database user's password, which stays out of the log from here on.
+
+    It is made the first time, and made anew when others could have read it.
+    """
+    text = host.read(PASSWORD) if is_private(host) else None
     if text is None:
         folder = host.path(PASSWORD).parent
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)

@@ -158,7 +158,7 @@ class Host:
 
     def resolves(self, name: str) -> bool:
         """Tell whether a host name has an address."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, UnicodeError):  # the second is what a malformed name raises
             return bool(socket.getaddrinfo(name, None))
         return False
 

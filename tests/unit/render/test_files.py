@@ -1,0 +1,199 @@
+"""node.json, deployed.json, provisioning_parameters.json and the job, from the cluster file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.render.schema import problems
+from unbroken import render
+from unbroken.config import ClusterConfig
+
+SCHEMA = Path(render.__file__).parent / "node.schema.json"
+WORKERS = [
+    {"name": "worker-group-1", "instance_type": "ml.p4de.24xlarge", "num_instances": 4},
+    {"name": "small", "instance_type": "ml.g5.12xlarge", "num_instances": 2, "partition": "debug"},
+]
+
+
+def cluster(**values: object) -> ClusterConfig:
+    return ClusterConfig.model_validate({"name": "ml-cluster", "worker_groups": WORKERS} | values)
+
+
+def schema() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(SCHEMA.read_text())
+    return loaded
+
+
+LOGIN: dict[str, object] = {"login_group": {"name": "login-group"}}
+OTHER: dict[str, object] = {
+    "storage": {"mount_path": "/shared"},
+    "user": {"name": "researcher", "uid": 2001},
+    "region": "eu-central-1",
+    "network": {"availability_zone_id": "euc1-az1"},
+}
+
+
+@pytest.mark.parametrize("values", [{}, LOGIN, OTHER], ids=["default", "login", "other"])
+def test_node_json_keeps_to_its_schema(values: dict[str, object]) -> None:
+    assert problems(json.loads(render.node_json(cluster(**values))), schema()) == []
+
+
+def test_the_schema_and_the_document_have_the_same_keys() -> None:
+    """The schema closes every object, so a key added to one side alone is found here."""
+
+    def keys(part: dict[str, Any]) -> dict[str, Any]:
+        return {name: keys(inner) for name, inner in part.get("properties", {}).items()}
+
+    def shape(value: object) -> dict[str, Any]:
+        return {name: shape(inner) for name, inner in value.items()} if isinstance(value, dict) else {}
+
+    assert shape(render.node_document(cluster())) == keys(schema())
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("extra",), 1),
+        (("slurm", "mode"), "x"),
+        (("user", "uid"), "1000"),
+        (("schema_version",), 2),
+        (("storage", "mount_path"), "fsx"),
+    ],
+)
+def test_the_schema_refuses_what_is_wrong(path: tuple[str, ...], value: object) -> None:
+    document = render.node_document(cluster())
+    place = document
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    assert problems(document, schema())
+
+
+def test_everything_on_the_shared_file_system_follows_its_mount_path() -> None:
+    document = render.node_document(cluster(**OTHER))
+    assert document["user"] == {"name": "researcher", "uid": 2001, "home": "/shared/researcher"}
+    assert document["training"] == {"root": "/shared/unbroken"}
+
+
+def test_provisioning_parameters_have_one_key_a_line() -> None:
+    text = render.provisioning_parameters(cluster(**LOGIN), "fs-1.fsx.us-west-2.amazonaws.com", "abcd")
+    assert all(line.count('":') <= 1 for line in text.splitlines())
+    assert json.loads(text) == {
+        "version": "1.0.0",
+        "workload_manager": "slurm",
+        "controller_group": "controller-machine",
+        "login_group": "login-group",
+        "worker_groups": [
+            {"instance_group_name": "worker-group-1", "partition_name": "dev"},
+            {"instance_group_name": "small", "partition_name": "debug"},
+        ],
+        "fsx_dns_name": "fs-1.fsx.us-west-2.amazonaws.com",
+        "fsx_mountname": "abcd",
+    }
+
+
+def test_without_a_login_group_there_is_no_such_key() -> None:
+    assert "login_group" not in json.loads(render.provisioning_parameters(cluster(), "a", "b"))
+
+
+def test_tokens_pass_through_unchanged() -> None:
+    opaque = "${Token[TOKEN.42]}"
+    text = render.deployed(
+        cluster(),
+        fsx_dns_name=opaque,
+        fsx_mount_name=opaque,
+        lifecycle_bucket=opaque,
+        data_bucket=opaque,
+        training_uri=f"s3://{opaque}/training/0123/",
+    )
+    assert text.count(opaque) == 5
+    assert set(json.loads(text)) == {
+        "schema_version",
+        "fsx_dns_name",
+        "fsx_mount_name",
+        "lifecycle_bucket",
+        "data_bucket",
+        "training_uri",
+    }
+    assert render.provisioning_parameters(cluster(), opaque, opaque).count(opaque) == 2
+
+
+def test_the_jobs_header_follows_the_first_worker_group() -> None:
+    script = render.job(cluster(), None)["job.sbatch"]
+    assert script.startswith("#!/usr/bin/env bash\n")
+    for line in ("--job-name=mathstral-7b", "--partition=dev", "--nodes=4"):
+        assert f"#SBATCH {line}\n" in script
+    assert "--ranks-per-node 8" in script
+    assert "cd '/fsx/ubuntu/jobs/mathstral-7b'" in script
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "present", "absent"),
+    [
+        ("ml.p4de.24xlarge", ["FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA", "NCCL_DEBUG"], []),
+        ("ml.g5.12xlarge", ["NCCL_DEBUG"], ["FI_EFA_USE_DEVICE_RDMA"]),
+        ("ml.c5.4xlarge", [], ["FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA", "NCCL_DEBUG"]),
+    ],
+)
+def test_the_jobs_environment_follows_the_instance_type(
+    instance_type: str, present: list[str], absent: list[str]
+) -> None:
+    group = {"name": "w", "instance_type": instance_type, "num_instances": 2}
+    script = render.job(cluster(worker_groups=[group]), None)["job.sbatch"]
+    assert [name for name in present if f"export {name}=" not in script] == []
+    assert [name for name in absent if name in script] == []
+
+
+def test_job_yaml_is_what_the_trainer_accepts() -> None:
+    from training.config import parse
+
+    values = yaml.safe_load(render.job(cluster(), None)["job.yaml"])
+    config = parse(values)
+    assert (config.num_steps, config.preset, config.learning_rate) == (5000, "mathstral-7b", 1e-4)
+    assert not {"python", "gpus_per_node"} & set(values), "those are the launcher's"
+
+
+OVERLAY = render.Overlay(
+    gpus_per_node=1, preset="tiny", device="cpu", num_steps=40, python="/opt/python3", context_length=64
+)
+
+
+def test_an_overlay_changes_what_it_lists_and_nothing_else() -> None:
+    plain, changed = render.job(cluster(), None), render.job(cluster(), OVERLAY)
+    before, after = yaml.safe_load(plain["job.yaml"]), yaml.safe_load(changed["job.yaml"])
+    assert {k: v for k, v in after.items() if before[k] != v} == {
+        "preset": "tiny",
+        "device": "cpu",
+        "num_steps": 40,
+        "context_length": 64,
+    }
+    lines = zip(plain["job.sbatch"].splitlines(), changed["job.sbatch"].splitlines(), strict=True)
+    assert [new for old, new in lines if old != new] == [
+        "exec '/opt/python3' -m training.launch.supervise \\",
+        "  --job-file job.yaml --ranks-per-node 1",
+    ]
+
+
+def test_an_overlay_tells_its_changes() -> None:
+    assert OVERLAY.changes(cluster()) == [
+        ("gpus_per_node", 8, 1),
+        ("python", "/fsx/unbroken/env/bin/python3", "/opt/python3"),
+        ("device", "auto", "cpu"),
+        ("preset", "mathstral-7b", "tiny"),
+        ("num_steps", 5000, 40),
+        ("context_length", 32768, 64),
+    ]
+
+
+def test_what_an_overlay_repeats_is_no_change() -> None:
+    assert render.Overlay(num_steps=5000).changes(cluster()) == []
+
+
+def test_every_setting_of_an_overlay_is_one_of_the_job() -> None:
+    values: dict[str, Any] = {name: "x" for name in render.Overlay.__dataclass_fields__}
+    assert len(render.Overlay(**values).changes(cluster())) == len(values)
