@@ -29,8 +29,9 @@ _AWS_WRAPPER = """#!/bin/sh
 export AWS_ENDPOINT_URL
 PYTHONPATH=/opt/aws-cli exec /usr/bin/python3 -m awscli "$@"
 """
-_PYTHON_WRAPPER = """#!/bin/sh
-PYTHONPATH=/opt/rehearsal/training/lib${PYTHONPATH:+:$PYTHONPATH} exec /usr/bin/python3 "$@"
+_VENV = """home = /usr/bin
+include-system-site-packages = false
+version = 3.11
 """
 
 
@@ -50,7 +51,7 @@ def aws_cli_recipe() -> str:
 def training_recipe() -> str:
     """What names the training layer."""
     files = [requirements("node-training.txt"), requirements("torch.txt")]
-    return digest(_VERSION, *(path.read_bytes() for path in files))
+    return digest(_VERSION, "venv", *(path.read_bytes() for path in files))
 
 
 def build_aws_cli(into: Path, base: Path, progress: Progress) -> None:
@@ -64,13 +65,13 @@ def build_aws_cli(into: Path, base: Path, progress: Progress) -> None:
 
 def build_training(into: Path, base: Path, progress: Progress) -> None:
     """torch and what the job needs at /opt/rehearsal/training, compiled so that imports are fast."""
-    target = into / TRAINING / "lib"
+    target = into / TRAINING / f"lib/python{_PYTHON}/site-packages"
     progress("installing torch for the nodes (a download of some size where it is not on this machine)")
     _pip(target, "-r", str(requirements("torch.txt")))
     progress("installing the job's other packages")
     # torch brought its dependencies unpinned; the pinned ones replace them.
     _pip(target, "--no-deps", "--upgrade", "--require-hashes", "-r", str(requirements("node-training.txt")))
-    _program(into / TRAINING / "bin/python3", _PYTHON_WRAPPER)
+    _virtual_environment(into / TRAINING)
     progress("compiling the training environment")
     _compile(into, base, TRAINING)
 
@@ -103,6 +104,13 @@ def _program(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     path.chmod(0o755)
+
+
+def _virtual_environment(root: Path) -> None:
+    """Make the nodes' own python3 use the packages below ``root``."""
+    (root / "bin").mkdir()
+    (root / "bin/python3").symlink_to("/usr/bin/python3")
+    (root / "pyvenv.cfg").write_text(_VENV)
 
 
 def _compile(layer: Path, base: Path, where: str) -> None:
