@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -12,11 +13,17 @@ ENDED = frozenset({"Deleted", "NotFound"})
 """Statuses after which there is no node to show."""
 
 
-def nodes(events: Sequence[Event], zero: float) -> list[Node]:
-    """Every node that appeared, in the order of appearance."""
+def nodes(events: Sequence[Event], zero: float, groups: Sequence[str]) -> list[Node]:
+    """Every node that appeared, by the cluster's order of groups, then by name."""
     statuses = [event for event in events if (event.source, event.kind) == ("hyperpod", "instance_status")]
-    names = list(dict.fromkeys(event.subject for event in statuses))
-    return [_node(name, events, statuses, zero) for name in names]
+    names = dict.fromkeys(event.subject for event in statuses)
+    found = [_node(name, events, statuses, zero) for name in names]
+    order = {name: index for index, name in enumerate(groups)}
+    return sorted(found, key=lambda node: (order.get(node.group, len(order)), _numbers(node.name)))
+
+
+def _numbers(name: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", name)]
 
 
 def _node(name: str, events: Sequence[Event], statuses: Sequence[Event], zero: float) -> Node:
@@ -25,7 +32,7 @@ def _node(name: str, events: Sequence[Event], statuses: Sequence[Event], zero: f
     return Node(
         name=name,
         group=group,
-        spans=[*_beginning(own[0], events, zero), *_spans(own, events[-1].t, zero)],
+        spans=[*_beginning(own[0], events, zero), *_spans(own, _end(own, events), zero)],
         lifecycle=_lifecycle(name, events, zero),
     )
 
@@ -45,6 +52,12 @@ def _beginning(first: Event, events: Sequence[Event], zero: float) -> list[Span]
             instance_id=str(first.data.get("instance_id", "")),
         )
     ]
+
+
+def _end(own: Sequence[Event], events: Sequence[Event]) -> float:
+    """When the node's last status ended: with its cluster, else with the events."""
+    gone = [e.t for e in events if e.kind == "cluster_status" and e.data.get("status") in ENDED]
+    return next((t for t in gone if t >= own[-1].t), events[-1].t)
 
 
 def _spans(statuses: Sequence[Event], end: float, zero: float) -> list[Span]:

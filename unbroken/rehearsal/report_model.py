@@ -180,6 +180,8 @@ class Report(_Part):
     job: Job = Job()
     recovery: list[Recovery] = []
     loss: Loss = Loss()
+    destroyed: bool = False
+    """Whether the destroy was run and what it left was looked for."""
     leftovers: list[str] = []
     """What the destroy should have removed and did not."""
     kept: list[str] = []

@@ -49,7 +49,7 @@ def loss(report: Mapping[str, Any]) -> LossFigure | None:
         height=HEIGHT,
         curves=curves,
         x_ticks=ticks(min(steps), max(steps), x, "{:.0f}") if max(steps) > min(steps) else [],
-        y_ticks=ticks(low, high, y, "{:g}", wanted=5) if high > low else [],
+        y_ticks=ticks(low, high, y, "{:g}", wanted=7) if high > low else [],
         resumes=[Tick(x(steps[i]), f"resumed at step {steps[i]}") for i in report["loss"]["resumed_at"]],
         summary=_loss_summary(report["loss"]),
     )

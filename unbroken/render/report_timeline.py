@@ -13,13 +13,15 @@ from unbroken.render.report_axes import RIGHT, WIDTH, Tick, seconds, ticks
 
 LEFT = 168.0
 """Where the lanes begin; their names stand to the left."""
-TOP = 46.0
+TOP = 66.0
 """Where the first lane begins; the marks' numbers stand above."""
 LANE = 30.0
 BAR = 18.0
 CHARACTER = 6.4
 """Width of a character of a bar's label, about."""
 
+PIN_WIDTH, PIN_HEIGHT = 19.0, 20.0
+"""Of a mark's number, with the room around it."""
 NARROW = 2.5
 """Bars shorter than this would not be seen."""
 CLOSE_UP_BEFORE_SECONDS = 3.0
@@ -187,8 +189,8 @@ def _pins(marks: Sequence[Mapping[str, Any]], scale: _Scale) -> list[Pin]:
     for number, mark in enumerate(marks, start=1):
         if scale.start <= mark["at_s"] <= scale.end:
             x = scale(mark["at_s"])
-            near = [pin.level for pin in pins if x - pin.x < 17]
-            level = 0 if 0 not in near else 1
+            near = {pin.level for pin in pins if x - pin.x < PIN_WIDTH}
+            level = min({0, 1, 2} - near, default=0)
             title = f"{mark['label']} ({mark['node']}) at {seconds(mark['at_s'])}"
             pins.append(Pin(x, number, mark["kind"], title, level))
     return pins

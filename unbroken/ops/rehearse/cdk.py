@@ -110,7 +110,7 @@ def finished(log: Path) -> Iterator[str | None]:
 
 
 def reason(log: Path) -> str:
-    """What a cdk log says went wrong: the first failed resource and why, else its first error, else its last line."""
+    """What a cdk log says went wrong: the first failed resource and why, else its first error."""
     lines = [_ANSI.sub("", line).strip() for line in log.read_text(errors="replace").splitlines()]
     for line in lines:
         failed = _FAILED.search(line)
