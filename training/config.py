@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -188,7 +189,7 @@ def _convert(value: object, kind: type) -> Any:
         # YAML 1.1 reads 1e-4 as a text, so numbers in texts are accepted
         try:
             return float(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
     return value if isinstance(value, kind) else None
 
@@ -206,6 +207,9 @@ def _check_ranges(config: JobConfig) -> list[Problem]:
     for key in _POSITIVE:
         if not getattr(config, key) > 0:
             found.append(Problem(key, f"{getattr(config, key)} is not above 0", "give a larger number"))
+    for key, kind in _TYPES.items():
+        if kind is float and math.isinf(getattr(config, key)):
+            found.append(Problem(key, "not a finite number", "give a number"))
     for key in _NOT_NEGATIVE:
         if not getattr(config, key) >= 0:
             found.append(Problem(key, f"{getattr(config, key)} is below 0", "give 0 or more"))

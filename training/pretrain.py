@@ -14,12 +14,15 @@ import sys
 import traceback
 from datetime import timedelta
 from pathlib import Path
+from typing import NoReturn
 
 from training import runstate
 from training.config import JobConfig, JobConfigError, load
 from training.runstate import RunState
 
 EXIT_DONE, EXIT_FAILED, EXIT_CANNOT_START, EXIT_PREEMPTED = 0, 1, 2, 3
+# by name, since their modules import torch or NumPy: mistakes a person can correct, said without a traceback
+_FOR_A_PERSON = ("CheckpointError", "TooLittleText", "FileNotFoundError")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -65,11 +68,11 @@ def _train(config: JobConfig, directory: Path) -> str:
         "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo",
         timeout=timedelta(seconds=config.init_timeout_seconds),
     )
-    try:
-        trainer = Trainer(config, directory, torch.device(device), os.environ.get("SLURM_JOB_ID", ""))
-        return trainer.run()
-    finally:
-        dist.destroy_process_group()
+    trainer = Trainer(config, directory, torch.device(device), os.environ.get("SLURM_JOB_ID", ""))
+    status = trainer.run()
+    dist.barrier()  # a rank that closes its connections early makes slower ones abort
+    dist.destroy_process_group()
+    return status
 
 
 def _device(config: JobConfig, has_gpu: bool) -> str:
@@ -85,6 +88,8 @@ def _record_failure(run_directory: Path, rank: int, error: Exception) -> None:
     followed = _from_a_peer(error)
     if followed:
         print(f"rank {rank}: another rank has gone ({text[:100]})", file=sys.stderr, flush=True)
+    elif type(error).__name__ in _FOR_A_PERSON:
+        print(error if rank == 0 else f"rank {rank}: {text}", file=sys.stderr, flush=True)
     else:
         traceback.print_exception(error)
     runstate.write_failure(run_directory, rank, text, from_a_peer=followed)
@@ -107,5 +112,16 @@ def _from_a_peer(error: Exception) -> bool:
     return any(sign in f"{type(error).__name__}: {error}" for sign in signs)
 
 
+def end_process(code: int) -> NoReturn:
+    """Leave without Python's and torch's tear-down.
+
+    Threads of the process group may still run then, and abort the process ("terminate called without an
+    active exception", seen once in a run of four ranks): a finished job would look like a failed one.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

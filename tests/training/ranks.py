@@ -13,7 +13,6 @@ import multiprocessing.process
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -103,7 +102,7 @@ def _rank(rank: int, world: int, port: int, directory: Path, change: str) -> Non
         globals()[change](rank)
     from training import pretrain
 
-    sys.exit(pretrain.main(["--config", str(directory / "job.yaml")]))
+    pretrain.end_process(pretrain.main(["--config", str(directory / "job.yaml")]))
 
 
 def _watch(

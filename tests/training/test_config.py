@@ -1,0 +1,83 @@
+"""The job file: every problem at once, and nothing but known settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from training import pretrain
+from training.config import JobConfig, JobConfigError, load, parse
+
+
+def problems(**values: object) -> str:
+    with pytest.raises(JobConfigError) as caught:
+        parse(values)
+    return str(caught.value)
+
+
+def test_the_defaults_are_valid() -> None:
+    assert parse({}) == JobConfig()
+
+
+def test_all_problems_come_at_once() -> None:
+    said = problems(learnig_rate=1, num_steps="x", keep_checkpoints=1, beta1=1.5, preset="huge")
+    for part in (
+        "did you mean learning_rate?",
+        "num_steps: 'x'",
+        "too few",
+        "beta1: 1.5",
+        "mathstral-7b, tiny",
+    ):
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    ("values", "part"),
+    [
+        ({"num_steps": True}, "not a whole number"),
+        ({"num_steps": 1.5}, "not a whole number"),
+        ({"activation_checkpointing": 1}, "not true or false"),
+        ({"learning_rate": "fast"}, "not a number"),
+        ({"learning_rate": float("nan")}, "not above 0"),
+        ({"learning_rate": float("inf")}, "not a finite number"),
+        ({"warmup_fraction": 0.6, "plateau_fraction": 0.6}, "exceed 1"),
+        ({"min_learning_rate": 1.0}, "above learning_rate"),
+        ({"preset": "tiny", "context_length": 4096}, "longer than the model takes"),
+        ({"dataset": "c4"}, "streamed datasets are not offered yet"),
+        ({"validate_every": -1}, "below 0"),
+    ],
+)
+def test_each_rule(values: dict[str, object], part: str) -> None:
+    assert part in problems(**values)
+
+
+def test_numbers_that_yaml_reads_as_text_are_numbers(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("learning_rate: 1e-4\n")
+    assert load(tmp_path / "job.yaml").learning_rate == 1e-4
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [(None, "No such file"), ("a: [", "file:"), ("- a\n", "not a mapping"), ("", "not a mapping")],
+)
+def test_a_file_that_is_none(tmp_path: Path, text: str | None, part: str) -> None:
+    if text is not None:
+        (tmp_path / "job.yaml").write_text(text)
+    with pytest.raises(JobConfigError, match=part):
+        load(tmp_path / "job.yaml")
+
+
+def test_a_rank_refuses_a_wrong_file_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "job.yaml").write_text("stepps: 3\n")
+    assert pretrain.main(["--config", str(tmp_path / "job.yaml")]) == 2
+    assert "stepps: not a setting of a job" in capsys.readouterr().err
+
+
+def test_a_rank_started_by_hand_says_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("RANK", raising=False)
+    (tmp_path / "job.yaml").write_text("preset: tiny\ncontext_length: 64\n")
+    assert pretrain.main(["--config", str(tmp_path / "job.yaml")]) == 2
+    assert "hint: start it with torchrun" in capsys.readouterr().err

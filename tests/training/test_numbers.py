@@ -1,0 +1,137 @@
+"""What can be known beforehand: learning rates, parameter counts, initial weights, the samples' order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.training import ranks
+from training.config import JobConfig
+from training.presets import PRESETS
+from training.samples import SHIPPED, SampleIndex, TooLittleText
+from training.schedule import learning_rate
+
+SEED_RATES = (
+    "0.000006 0.000013 0.000019 0.000025 0.000031 0.000038 0.000044 0.000050 0.000056 0.000063".split()
+)
+
+
+def test_the_first_ten_learning_rates_are_the_seed_jobs() -> None:
+    job = JobConfig(learning_rate=1e-4, warmup_fraction=0.0032, num_steps=5000)
+    assert [f"{learning_rate(step, job):.6f}" for step in range(1, 11)] == SEED_RATES
+
+
+def test_the_cosine_falls_from_the_top_to_the_bottom() -> None:
+    job = JobConfig()
+    rates = [learning_rate(step, job) for step in range(16, 5001)]
+    assert rates[0] == 1e-4 and rates[-1] == pytest.approx(1e-5)
+    assert rates == sorted(rates, reverse=True)
+
+
+def test_a_plateau_holds_the_top() -> None:
+    job = JobConfig(num_steps=100, warmup_fraction=0.1, plateau_fraction=0.5, lr_schedule="linear")
+    assert {learning_rate(step, job) for step in range(10, 61)} == {1e-4}
+    assert learning_rate(80, job) == pytest.approx((1e-4 + 1e-5) / 2)
+
+
+def count_parameters(preset: str) -> int:
+    from training import model
+
+    built = model.build(JobConfig(preset=preset))
+    assert all(parameter.is_meta for parameter in built.parameters())
+    return sum(parameter.numel() for parameter in built.parameters())
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_parameter_counts(preset: str) -> None:
+    assert ranks.call(count_parameters, preset) == PRESETS[preset].num_parameters
+    assert PRESETS["mathstral-7b"].num_parameters == 7_248_023_552
+
+
+def wrong_count() -> str:
+    from dataclasses import replace
+
+    from training import model, presets
+
+    presets.PRESETS["tiny"] = replace(presets.PRESETS["tiny"], num_hidden_layers=3)
+    try:
+        model.build(JobConfig(preset="tiny"))
+    except AssertionError as error:
+        return str(error)
+    return "built"
+
+
+def test_another_count_is_refused() -> None:
+    assert "parameters, not 123200" in ranks.call(wrong_count)
+
+
+def initial_values() -> dict[str, float]:
+    import torch
+
+    from training import model
+
+    job = JobConfig(preset="tiny", rope_theta=500.0)
+    built = model.build(job)
+    model.initialise(built, job, torch.device("cpu"))
+    buffers = dict(built.named_buffers())
+    return {
+        "norm": float(built.get_parameter("model.norm.weight").min()),
+        "spread": float(built.get_parameter("lm_head.weight").std()),
+        "rotary_first": float(buffers["model.rotary_emb.inv_freq"][0]),
+        "rotary_last": float(buffers["model.rotary_emb.inv_freq"][-1]),
+    }
+
+
+def test_initial_values_are_real_also_of_the_rotary_buffers() -> None:
+    found = ranks.call(initial_values)
+    assert found["norm"] == 1.0 and found["spread"] == pytest.approx(0.02, rel=0.05)
+    assert found["rotary_first"] == 1.0
+    assert found["rotary_last"] == pytest.approx(500.0 ** -(14 / 16))
+
+
+def test_the_first_loss_is_that_of_guessing(finished: Path) -> None:
+    import math
+
+    assert ranks.metrics(finished)[1]["loss"] == pytest.approx(math.log(384), abs=0.1)
+
+
+def numbers_read(index: SampleIndex, worlds: list[int], batch: int, until: int) -> list[int]:
+    """Sample numbers in the order read, by a sequence of worlds of one step each."""
+    seen: list[int] = []
+    for world in worlds * (until // (batch * sum(worlds)) + 1):
+        first = len(seen)
+        for rank in range(world):
+            seen += [index.sample_at(first + rank * batch + i) for i in range(batch)]
+    return seen[:until]
+
+
+@pytest.mark.parametrize("worlds", [[1], [2], [4], [4, 3, 2, 4]])
+def test_each_sample_once_an_epoch_whatever_the_ranks(worlds: list[int]) -> None:
+    index = SampleIndex(SHIPPED, 64, seed=7)
+    seen = numbers_read(index, worlds, 2, 2 * index.num_samples)
+    first, second = seen[: index.num_samples], seen[index.num_samples :]
+    assert sorted(first) == sorted(second) == list(range(index.num_samples))
+    assert first != second
+    assert seen == numbers_read(SampleIndex(SHIPPED, 64, seed=7), [1], 1, 2 * index.num_samples)
+    assert seen != numbers_read(SampleIndex(SHIPPED, 64, seed=8), [1], 1, 2 * index.num_samples)
+
+
+def test_every_token_is_predicted_once(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(bytes(range(101)))
+    index = SampleIndex(tmp_path / "text", 10, seed=1)
+    rows = [index.batch(i, 1, 0, 1)[0].tolist() for i in range(index.num_samples)]
+    rows += [row.tolist() for batch in index.validation(1, 1, 0, 1) for row in batch]
+    assert sorted(token for row in rows for token in row[1:]) == list(range(1, 101))
+    assert all(row == list(range(row[0], row[0] + 11)) for row in rows)
+
+
+def test_too_little_text_is_said(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"short")
+    with pytest.raises(TooLittleText, match="do not make two samples of 64"):
+        SampleIndex(tmp_path / "text", 64, seed=1)
+
+
+def test_the_shipped_text_is_small_and_its_source_named() -> None:
+    assert SHIPPED.stat().st_size <= 1_000_000
+    assert "public domain" in (SHIPPED.parent / "SOURCE.md").read_text()
