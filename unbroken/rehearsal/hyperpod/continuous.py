@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from unbroken.rehearsal.hyperpod import fleet, journal, messages
 from unbroken.rehearsal.hyperpod.states import Cluster, ClusterStatus, Group, Node, NodeStatus
+from unbroken.rehearsal.hyperpod.together import together
 from unbroken.rehearsal.hyperpod.world import World
 
 
@@ -23,7 +24,7 @@ def split(cluster: Cluster, nodes: list[Node]) -> tuple[list[Node], list[Node]]:
 def fill(world: World, cluster: Cluster, nodes: list[Node], previous: Mapping[str, int]) -> None:
     """Boot nodes again and again, group by group at once, until they run or their group's time is over."""
     names = sorted({node.group for node in nodes})
-    fleet.together(
+    together(
         lambda name: _fill_group(
             world, cluster, cluster.groups[name], [n for n in nodes if n.group == name], previous.get(name, 0)
         ),

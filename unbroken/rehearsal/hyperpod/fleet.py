@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
 
 from unbroken.rehearsal.hyperpod import addresses, journal, messages
 from unbroken.rehearsal.hyperpod.boot import BootFailure, boot, end_machine
 from unbroken.rehearsal.hyperpod.errors import validation
 from unbroken.rehearsal.hyperpod.states import Cluster, Node, NodeStatus, Sighting
+from unbroken.rehearsal.hyperpod.together import together
 from unbroken.rehearsal.hyperpod.world import World
 
 log = logging.getLogger(__name__)
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 def plan(world: World, cluster: Cluster, wanted: Mapping[str, int]) -> list[Node]:
@@ -116,15 +113,6 @@ def mark_leaving(world: World, cluster: Cluster, nodes: Iterable[Node]) -> None:
 
 def _end(world: World, node: Node) -> None:
     end_machine(node)
-    if node.interface_id is not None:
+    if node.interface_id is not None and not world.closing.is_set():
         world.aws.detach_interface(node.interface_id)
         node.interface_id = None
-
-
-def together(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Apply a function to all items at once and wait for all; results in the items' order."""
-    todo = list(items)
-    if not todo:
-        return []
-    with ThreadPoolExecutor(max_workers=min(len(todo), 64)) as pool:
-        return list(pool.map(work, todo))

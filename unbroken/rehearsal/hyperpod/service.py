@@ -14,16 +14,17 @@ from typing import Any
 from unbroken.rehearsal.hyperpod import (
     batch,
     create,
-    fleet,
     messages,
     recovery,
     software,
     update,
     views,
 )
+from unbroken.rehearsal.hyperpod.boot import end_machine
 from unbroken.rehearsal.hyperpod.machines import Machines, NodeStore
 from unbroken.rehearsal.hyperpod.settings import Clock, Events, Settings
 from unbroken.rehearsal.hyperpod.states import SETTLED, Cluster
+from unbroken.rehearsal.hyperpod.together import together
 from unbroken.rehearsal.hyperpod.world import World
 
 Request = Mapping[str, Any]
@@ -68,12 +69,9 @@ class HyperPodService:
         if self._poller.is_alive():
             self._poller.join()
         with self.world.changed:
-            machines = [
-                n.machine for c in self.world.clusters.values() for n in c.nodes if n.machine is not None
-            ]
+            nodes = [node for cluster in self.world.clusters.values() for node in cluster.nodes]
             self.world.changed.notify_all()
-        fleet.together(lambda machine: machine.power_off(), machines)
-        fleet.together(lambda machine: machine.discard(), machines)
+        together(end_machine, nodes)
         self.world.machines.close()
 
     def poll_health(self) -> None:
