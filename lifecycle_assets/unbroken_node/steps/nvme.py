@@ -30,7 +30,7 @@ def apply(host: Host, node: Node) -> None:
     path = node.settings.nvme_path
     host.path(path).chmod(MODE)
     units.install(host, UNIT, unit(path))
-    host.run("systemctl", "enable", UNIT)
+    units.enable(host, UNIT)
 
 
 def unit(path: str) -> str:

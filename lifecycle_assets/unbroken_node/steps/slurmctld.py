@@ -59,7 +59,6 @@ def _mask_slurmd(host: Host) -> None:
     if unit.exists():
         unit.replace(host.path(units.path(SLURMD_ASIDE)))
     unit.symlink_to("/dev/null")
-    host.run("systemctl", "daemon-reload")
 
 
 STEP = Step("80-slurmctld", check, apply, frozenset({CONTROLLER}), frozenset({"scripts"}))

@@ -32,14 +32,15 @@ def check(host: Host, node: Node) -> str | None:
         return f"{UNIT} does not run, or would not start at boot"
     if units.is_enabled(host, SLURMCTLD):
         return f"{SLURMCTLD} would start here at boot"
-    return _registration_problem(host, node)
+    return _registration_problem(host, node, slurm.node_fields(host, host.hostname()))
 
 
 def apply(host: Host, node: Node) -> None:
     """Fill the unit in, wait for a controller, start slurmd, wait until slurmctld has heard from it."""
     changed = _fill_in(host, node)
     units.install_drop_in(host, UNIT, _drop_in(node))
-    host.run("systemctl", "disable", "--now", SLURMCTLD)
+    if units.is_enabled(host, SLURMCTLD) or units.is_active(host, SLURMCTLD):
+        host.run("systemctl", "disable", "--now", SLURMCTLD)
     host.wait(
         f"a controller to be ready at {' or '.join(node.controllers)}, port {slurm.SLURMCTLD_PORT}",
         lambda: any(host.answers(address, slurm.SLURMCTLD_PORT) for address in node.controllers),
@@ -90,6 +91,7 @@ def _wait_until_registered(host: Host, node: Node) -> None:
             lambda: _silence(host, node) is None,
             REGISTERED_SECONDS,
             found=lambda: _silence(host, node) or "",
+            poll=0.2,
         )
     except DeadlineExceeded as error:
         raise NodeError(f"{error}; {units.last_words(host, UNIT)}") from None
@@ -97,18 +99,18 @@ def _wait_until_registered(host: Host, node: Node) -> None:
 
 def _silence(host: Host, node: Node) -> str | None:
     """Return None once slurmctld has registered this slurmd and reaches it."""
-    state = slurm.node_fields(host, host.hostname()).get("State", "")
+    fields = slurm.node_fields(host, host.hostname())
+    state = fields.get("State", "")
     if "NOT_RESPONDING" in state or "*" in state:
         return f"{host.hostname()} is {state}"
-    return _registration_problem(host, node)
+    return _registration_problem(host, node, fields)
 
 
-def _registration_problem(host: Host, node: Node) -> str | None:
+def _registration_problem(host: Host, node: Node, fields: dict[str, str]) -> str | None:
     """A replaced node has its predecessor's name, so only a registration of *this* slurmd counts.
 
     A drained or failed node is registered too: whoever set that state, this does not undo it.
     """
-    fields = slurm.node_fields(host, host.hostname())
     if not fields:
         # Some images leave login nodes out of slurm.conf; there it is enough that commands work.
         if node.role == LOGIN and slurm.controller_answers(host):

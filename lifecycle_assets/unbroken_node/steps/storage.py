@@ -24,7 +24,7 @@ def check(host: Host, node: Node) -> str | None:
     name = unit_name(host, node)
     if host.read(units.path(name)) != unit(node):
         return f"{name} is not in place"
-    if not host.succeeds("systemctl", "is-enabled", "--quiet", name):
+    if not units.is_enabled(host, name):
         return f"{name} is not enabled, so the mount would not survive a reboot"
     return mounts.shared_problem(host, node) or _write_problem(host, node)
 
@@ -34,7 +34,7 @@ def apply(host: Host, node: Node) -> None:
     _mount(host, node)
     name = unit_name(host, node)
     units.install(host, name, unit(node))
-    host.run("systemctl", "enable", name)
+    units.enable(host, name)
 
 
 def unit_name(host: Host, node: Node) -> str:
