@@ -129,6 +129,10 @@ def test_controller_count(count: int, reason: str) -> None:
             request(worker={"InstanceRequirements": {"InstanceTypes": ["ml.m5.large"]}}),
             "InstanceRequirements",
         ),
+        (
+            request(worker={"SlurmConfig": {"NodeType": "Compute"}}),
+            "does not emulate SlurmConfig (group workers)",
+        ),
         ({"ClusterName": "ml"}, "needs InstanceGroups and VpcConfig"),
     ],
 )

@@ -30,6 +30,15 @@ Generated from the ledger in `unbroken/rehearsal/hyperpod`; do not edit. Renew i
 Each line is something Amazon SageMaker HyperPod, or AWS around it, does and the rehearsal does alike; one
 test holds each. *Confidence*: `documented` by AWS, `observed` by others on real clusters and published, or
 `inferred` by this project. *Verified on AWS* is the date somebody checked it against the real service.
+
+The service's waits are minutes on AWS. Here they are as short as they go, unless one of the settings in
+`unbroken/rehearsal/hyperpod/settings.py` stretches them: replacing a node (20 to 30 minutes on AWS), the API
+showing an instance's new status (1 to 5 minutes), other nodes learning of a change, and the limit for
+MinInstanceCount (3 hours).
+
+Not emulated, and refused with a message that says so: EKS, restricted instance groups, several controllers,
+`OnInitComplete` and groups without a lifecycle script, `SlurmConfig`, instance requirements, a group's own
+VPC, autoscaling. Taken and shown, but without effect: deep health checks at start, training plans, tags.
 """
 
 

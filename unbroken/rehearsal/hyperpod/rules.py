@@ -25,6 +25,9 @@ _NOT_EMULATED = (
 )
 
 
+_NOT_EMULATED_IN_GROUPS = ("OverrideVpcConfig", "SlurmConfig", "CapacityRequirements", "KubernetesConfig")
+
+
 def check_emulated(request: Mapping[str, Any]) -> None:
     """Refuse the parts of the API that the rehearsal has not."""
     for name in _NOT_EMULATED:
@@ -51,6 +54,9 @@ def check_groups(specs: list[Spec]) -> None:
 
 def _check_type(spec: Spec) -> None:
     name = spec["InstanceGroupName"]
+    for member in _NOT_EMULATED_IN_GROUPS:
+        if member in spec:
+            raise validation(f"The rehearsal does not emulate {member} (group {name}).")
     if "InstanceRequirements" in spec:
         raise validation(
             f"The rehearsal does not emulate InstanceRequirements ({name}); give one InstanceType."
