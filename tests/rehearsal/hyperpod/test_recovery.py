@@ -230,6 +230,7 @@ def test_a_cluster_on_its_way_out_gets_no_new_machine() -> None:
     assert all(machine.discarded and not machine.up for machine in bench.machines.made)
 
 
+@pytest.mark.behaviour("HP050")
 def test_the_echo_of_a_reboot_is_not_a_failure() -> None:
     bench = Bench(echo_seconds=3.0)
     bench.up(1)

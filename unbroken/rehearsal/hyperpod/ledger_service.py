@@ -153,5 +153,8 @@ SERVICE_BEHAVIOURS: list[Behaviour] = [
     _entry(49, "documented", "AWS What's New, 2026-05-27",
            "A group that stays below its MinInstanceCount too long (3 hours on AWS) goes back to the "
            "size it had."),
+    # Between service and agent
+    _entry(50, "inferred", _OWN,
+           "A node that was away because the service rebooted it in order is not replaced for it."),
 ]
 # fmt: on
