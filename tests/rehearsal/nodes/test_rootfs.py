@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,19 @@ def test_a_built_root_is_found_without_root_or_network(
     (final / "layers").write_text("image-1\ndebian-1\n")
     assert rootfs.ensure(print) == final
     assert rootfs.layers(final) == [tmp_path / "image-1", tmp_path / "debian-1"]
+
+
+def test_what_nobody_used_for_a_month_is_removed(tmp_path: Path) -> None:
+    now = 100 * 24 * 3600.0
+    for name, listed, days in (("rootfs-a", "image-1 debian-1", 31), ("rootfs-b", "image-2 debian-2", 29)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "layers").write_text(listed)
+        os.utime(tmp_path / name / "layers", (now - days * 24 * 3600, now - days * 24 * 3600))
+    for name in ("image-1", "debian-1", "image-2", "debian-2", "somebody-elses"):
+        (tmp_path / name).mkdir()
+    rootfs._prune(tmp_path, now)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["debian-2", "image-2", "rootfs-b", "somebody-elses"]
 
 
 def test_the_requirements_of_the_nodes_are_pinned_without_markers() -> None:

@@ -6,8 +6,11 @@ files does not install Debian again. The layers are lower directories of a node'
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from unbroken.rehearsal.nodes.cache import Progress, RootFsError
 
 _LIST = "layers"
 _SLACK_MIB = 300
+_UNUSED_SECONDS = 30 * 24 * 3600.0
 _COULD_NOT_RUN = 2
 _INTERRUPTED = 130
 
@@ -28,13 +32,17 @@ def ensure(progress: Progress) -> Path:
     where = cache.directory(os.environ)
     final = where / _name()
     if (final / _LIST).is_file():
+        with contextlib.suppress(PermissionError):
+            (final / _LIST).touch()  # used today: see _prune
         return final
     _require_root()
     cache.require_layers(where)
     cache.require_space(where, _missing_mib(where))
     with cache.locked(where, progress):
         parts = _build(where, progress)
-        return cache.layer(where, _name(), lambda into: _list(into, parts))
+        made = cache.layer(where, _name(), lambda into: _list(into, parts))
+        _prune(where, time.time())
+        return made
 
 
 def layers(rootfs: Path) -> list[Path]:
@@ -83,6 +91,19 @@ def _build(where: Path, progress: Progress) -> list[Path]:
 
 def _list(into: Path, parts: list[Path]) -> None:
     (into / _LIST).write_text("".join(f"{part.name}\n" for part in parts))
+
+
+def _prune(where: Path, now: float) -> None:
+    """Remove root file systems nobody used for a month, and the layers only they had."""
+    lists = list(where.glob(f"rootfs-*/{_LIST}"))
+    for old in [path for path in lists if now - path.stat().st_mtime > _UNUSED_SECONDS]:
+        shutil.rmtree(old.parent)
+        lists.remove(old)
+    used = {layer for path in lists for layer in path.read_text().split()}
+    for part in _names():
+        for left in where.glob(f"{part}-*"):
+            if left.name not in used:
+                shutil.rmtree(left)
 
 
 def _require_root() -> None:
