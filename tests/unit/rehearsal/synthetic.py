@@ -1,4 +1,4 @@
-"""A made-up rehearsal for tests: events and metrics as the real parts write them. No figure here was measured."""
+"""A made-up rehearsal for tests: events and metrics as the parts write them. No figure here was measured."""
 
 from __future__ import annotations
 
