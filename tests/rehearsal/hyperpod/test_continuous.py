@@ -91,3 +91,26 @@ def test_a_group_that_reaches_its_minimum_stays() -> None:
     bench.up(2, worker={"MinInstanceCount": 1}, **CONTINUOUS)
     view = bench.describe()["InstanceGroups"][1]
     assert (view["CurrentCount"], view["MinCount"], view["Status"]) == (2, 1, "InService")
+
+
+def test_a_node_being_tried_is_busy_and_one_sent_away_is_tried_no_more() -> None:
+    bench = Bench()
+    bench.machines.script = lambda machine: (1 if machine.spec.name == WORKER_2 else 0, "")
+    bench.service.create_cluster(request(2, **CONTINUOUS))
+    answers: list[Any] = []
+
+    def meanwhile(seconds: float) -> None:
+        if len(answers) == 0:
+            answers.append(bench.service.replace_requested("ml", WORKER_2, "Action:Replace"))
+            bench.service.update_cluster({"ClusterName": "ml", "InstanceGroups": [group("workers", 1)]})
+            name, work = bench.queue.pop()
+            assert name == "update"
+            work()
+
+    bench.clock.on_sleep = lambda seconds: meanwhile(seconds) if seconds else None
+    bench.settle()
+    assert "in progress" in answers[0]["message"]
+    assert [row["NodeLogicalId"] for row in bench.nodes("workers")] == ["workers-1"]
+    assert bench.service.batch_reboot_cluster_nodes({"ClusterName": "ml", "NodeIds": bench.ids()})[
+        "Successful"
+    ]

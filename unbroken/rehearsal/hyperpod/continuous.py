@@ -23,6 +23,9 @@ def split(cluster: Cluster, nodes: list[Node]) -> tuple[list[Node], list[Node]]:
 
 def fill(world: World, cluster: Cluster, nodes: list[Node], previous: Mapping[str, int]) -> None:
     """Boot nodes again and again, group by group at once, until they run or their group's time is over."""
+    with world.changed:
+        for node in nodes:
+            node.operation = "Provision"
     names = sorted({node.group for node in nodes})
     together(
         lambda name: _fill_group(
@@ -35,7 +38,7 @@ def fill(world: World, cluster: Cluster, nodes: list[Node], previous: Mapping[st
 def _fill_group(world: World, cluster: Cluster, group: Group, missing: list[Node], before: int) -> None:
     deadline = world.clock.now() + world.settings.min_count_timeout_seconds
     while missing and not _ended(world, cluster):
-        missing = fleet.bring_up_all(world, cluster, missing)
+        missing = _tried(world, cluster, missing)
         if not missing or _running(cluster, group) >= max(group.minimum, 1):
             group.status = "InService"
         elif group.minimum and world.clock.now() >= deadline:
@@ -43,6 +46,17 @@ def _fill_group(world: World, cluster: Cluster, group: Group, missing: list[Node
             return
         if missing:
             world.clock.sleep(world.settings.continuous_retry_seconds)
+
+
+def _tried(world: World, cluster: Cluster, missing: list[Node]) -> list[Node]:
+    """Boot them once; those still missing. A node that came up, or is to leave, is free for others again."""
+    failed = fleet.bring_up_all(world, cluster, missing)
+    with world.changed:
+        still = [node for node in failed if not node.leaving]
+        for node in missing:
+            if node not in still:
+                node.operation, node.released = None, world.clock.now()
+    return still
 
 
 def _running(cluster: Cluster, group: Group) -> int:
@@ -57,7 +71,8 @@ def _roll_back(world: World, cluster: Cluster, group: Group, before: int) -> Non
     leaving = cluster.members(group.name)[before:]
     fleet.take_down(world, cluster, leaving)
     with world.changed:
-        group.spec = {**group.spec, "InstanceCount": before}
-        group.status = "InService" if before else "Failed"
         text = messages.MIN_COUNT_NOT_MET.format(group=group.name, minimum=group.minimum)
+        counts = {"InstanceCount": before, "MinInstanceCount": min(group.minimum, before)}
+        group.spec = {**group.spec, **counts}
+        group.status = "InService" if before else "Failed"
     journal.set_cluster(world, cluster, cluster.status, text)
