@@ -25,10 +25,13 @@ _NOT_VALID = frozenset(
 class BotoAws:
     """The ``Aws`` gateway over boto3."""
 
-    def __init__(self, region: str, endpoint: str | None = None, session: Any = None) -> None:
+    def __init__(
+        self, region: str, endpoint: str | None = None, session: Any = None, max_attempts: int = 3
+    ) -> None:
         """``endpoint`` overrides AWS_ENDPOINT_URL; ``session`` is a boto3 session, made here by default."""
         self._region = region
         self._endpoint = endpoint
+        self._max_attempts = max_attempts
         self._session = session or boto3.session.Session()
         self._clients: dict[str, Any] = {}
 
@@ -94,7 +97,7 @@ class BotoAws:
             config = Config(
                 connect_timeout=CONNECT_SECONDS,
                 read_timeout=READ_SECONDS,
-                retries={"mode": "standard", "max_attempts": 3},
+                retries={"mode": "standard", "max_attempts": self._max_attempts},
             )
             self._clients[service] = self._session.client(
                 service, region_name=self._region, endpoint_url=self._endpoint, config=config

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import signal
 import sys
@@ -19,6 +20,8 @@ from pathlib import Path
 from unbroken.rehearsal.aws import environment
 
 DEFAULT_REGION = "us-west-2"
+
+logger = logging.getLogger("unbroken.server")
 
 
 @dataclass(frozen=True)
@@ -49,18 +52,27 @@ def main(argv: list[str] | None = None) -> int:
     (options.state / "tmp").mkdir(parents=True, exist_ok=True)
     _ensure_environment(options)
     pid = _host_pid()  # now: the machines mount a /proc of their own
-    from unbroken.rehearsal.composition import (
-        Rehearsal,
-    )  # ministack reads the environment while it is imported
+    return _run(options, pid)
+
+
+def _run(options: Options, pid: int) -> int:
+    # Not at the top: ministack reads the environment while it is imported.
+    from unbroken.rehearsal.composition import Rehearsal
 
     stopping = _stop_signals()
-    rehearsal = Rehearsal(options.state, options.port, options.region, reduced=options.reduced)
+    rehearsal: Rehearsal | None = None
     try:
+        rehearsal = Rehearsal(options.state, options.port, options.region, reduced=options.reduced)
         rehearsal.start()
         _write_ready(options, pid)
         stopping.wait()
+    except Exception as error:
+        logger.exception("the rehearsal's server failed")
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return 2
     finally:
-        rehearsal.stop()
+        if rehearsal is not None:
+            rehearsal.stop()
     return 0
 
 

@@ -7,10 +7,14 @@ from typing import Any
 Resources = dict[str, Any]
 
 
-def resource(kind: str, depends_on: str = "", **properties: Any) -> Any:
-    """One resource; with a DependsOn where one is given."""
-    made = {"Type": kind, "Properties": properties}
-    return made | ({"DependsOn": depends_on} if depends_on else {})
+def resource(kind: str, **properties: Any) -> Any:
+    """One resource."""
+    return {"Type": kind, "Properties": properties}
+
+
+def after(name: str, made: Any) -> Any:
+    """The resource, made after another one."""
+    return made | {"DependsOn": name}
 
 
 def ref(name: str) -> dict[str, str]:
@@ -47,6 +51,9 @@ def self_rules() -> Resources:
 
 def public_side() -> Resources:
     """An internet gateway and a NAT gateway in a public subnet."""
+    nat = resource(
+        "AWS::EC2::NatGateway", SubnetId=ref("Public"), AllocationId=attribute("AllocationId", "Address")
+    )
     return {
         "Internet": resource("AWS::EC2::InternetGateway"),
         "Attachment": resource(
@@ -55,12 +62,9 @@ def public_side() -> Resources:
         "Public": resource(
             "AWS::EC2::Subnet", VpcId=ref("Vpc"), CidrBlock="10.0.0.0/24", AvailabilityZoneId="usw2-az4"
         ),
-        "Address": resource("AWS::EC2::EIP", "Attachment", Domain="vpc"),
-        "Nat": resource(
-            "AWS::EC2::NatGateway",
-            "Attachment",
-            SubnetId=ref("Public"),
-            AllocationId=attribute("AllocationId", "Address"),
+        "Address": after("Attachment", resource("AWS::EC2::EIP", Domain="vpc")),
+        "Nat": after(
+            "Attachment", resource("AWS::EC2::NatGateway", SubnetId=ref("Public"), AllocationId=allocation)
         ),
     }
 

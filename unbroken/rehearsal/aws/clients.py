@@ -6,13 +6,23 @@ off the event loop (``handlers.py`` sees to that), or the call would wait for th
 
 from __future__ import annotations
 
-from functools import lru_cache
+import threading
+from functools import cache
 from typing import Any
 
 import botocore.session
 from botocore.config import Config
 
 from unbroken.rehearsal.aws import environment
+
+_lock = threading.Lock()
+"""botocore's clients may be shared by threads; its sessions, which make them, may not."""
+
+
+@cache
+def _session() -> Any:
+    """One session a process: it keeps the service models, which are slow to read."""
+    return botocore.session.Session()
 
 
 class Clients:
@@ -21,11 +31,17 @@ class Clients:
     def __init__(self, port: int, region: str) -> None:
         self.region = region
         self._endpoint = environment.endpoint(port)
-        self._session = botocore.session.Session()
-        self.of = lru_cache(maxsize=None)(self._make)
+        self._made: dict[str, Any] = {}
+
+    def of(self, service: str) -> Any:
+        """The client of a service, by botocore's name of it."""
+        with _lock:
+            if service not in self._made:
+                self._made[service] = self._make(service)
+            return self._made[service]
 
     def _make(self, service: str) -> Any:
-        return self._session.create_client(
+        return _session().create_client(
             service,
             region_name=self.region,
             endpoint_url=self._endpoint,

@@ -18,6 +18,7 @@ from unbroken.rehearsal.aws import (
     environment,
     fsx_api,
     fsx_resources,
+    iam,
     s3,
     templates,
     wire,
@@ -42,6 +43,7 @@ class EmbeddedAws:
         self._stop = asyncio.Event()
         self._thread = threading.Thread(target=self._serve, name="embedded-aws", daemon=True)
         self._failure: BaseException | None = None
+        self._descriptor = -1
         self._install()
 
     def _install(self) -> None:
@@ -56,7 +58,10 @@ class EmbeddedAws:
             ],
             self.region,
         )
-        amend([*ec2.amendments(self.clients), *s3.amendments(self.clients)], self.region)
+        amend(
+            [*ec2.amendments(self.clients), *iam.amendments(self.clients), *s3.amendments(self.clients)],
+            self.region,
+        )
 
     def add(self, handlers: list[Handler]) -> None:
         """Add CloudFormation types made elsewhere, such as the HyperPod cluster."""
@@ -67,7 +72,8 @@ class EmbeddedAws:
         wire.install(service, target_prefix, dispatch)
 
     def start(self, timeout: float = START_SECONDS) -> None:
-        """Return when the port answers; raises TimeoutError or what the server failed with."""
+        """Return when the port answers; raises OSError for a port in use, TimeoutError otherwise."""
+        self._descriptor = listen(self.port).detach()  # hypercorn closes it
         self._thread.start()
         deadline = time.monotonic() + timeout
         while not self._answers():
@@ -99,7 +105,20 @@ class EmbeddedAws:
 
     async def _run(self) -> None:
         config = Config()
-        config.bind = [f"{environment.LOOPBACK}:{self.port}"]
+        config.bind = [f"fd://{self._descriptor}"]
         config.keep_alive_timeout = 75
         config.graceful_timeout = 1.0
         await serve(ministack.app.app, config, shutdown_trigger=self._stop.wait)
+
+
+def listen(port: int) -> socket.socket:
+    """A loopback socket nobody shares: hypercorn's own would join a port that is in use. Raises OSError."""
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((environment.LOOPBACK, port))
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        raise OSError(error.errno, f"{environment.LOOPBACK}:{port}: {error.strerror}") from error
+    return made

@@ -50,6 +50,7 @@ class Checker:
     """Finds problems; cfn-lint's rules are loaded once, which takes longer than using them."""
 
     def __init__(self, region: str) -> None:
+        logging.getLogger("cfnlint").setLevel(logging.WARNING)
         self._config = ConfigMixIn(regions=[region])
         self._rules = Runner(self._config).rules
 

@@ -2,6 +2,68 @@
 
 from __future__ import annotations
 
-from unbroken.rehearsal.hyperpod.ledger import Behaviour
+from unbroken.rehearsal.hyperpod.ledger import Behaviour, Confidence
 
-AWS_BEHAVIOURS: list[Behaviour] = []
+_S3 = "S3 API reference, DeleteBucket"
+_EC2 = "EC2 API reference, error codes"
+_FSX = "FSx API reference"
+_CFN = "CloudFormation user guide"
+_SCHEMA = "CloudFormation resource schemas in cfn-lint 1.58"
+_CDK = "aws-cdk-lib 2.275, the handler's own source"
+_IMDS = "EC2 user guide, instance metadata"
+_IAM = "IAM user guide, policy evaluation logic"
+_OWN = "no public source; the rehearsal's reading"
+
+
+def _entry(number: int, confidence: Confidence, source: str, text: str) -> Behaviour:
+    return Behaviour(f"HP{number:03}", text, source, confidence)
+
+
+# fmt: off
+AWS_BEHAVIOURS: list[Behaviour] = [
+    # What is refused
+    _entry(201, "documented", _S3,
+           "A bucket that is not empty cannot be deleted, and the stack that tries ends in DELETE_FAILED."),
+    _entry(202, "documented", _EC2,
+           "A subnet or a security group that an interface uses cannot be deleted (DependencyViolation)."),
+    _entry(203, "documented", _EC2,
+           "An internet gateway cannot be detached while a NAT gateway uses its VPC, and a NAT gateway needs "
+           "one attached."),
+    _entry(204, "documented", _CFN,
+           "A template with a resource type CloudFormation does not know is refused before anything is made."),
+    _entry(205, "documented", _SCHEMA,
+           "So is one whose properties break the resource's schema; the message names resource and property."),
+    _entry(206, "documented", _FSX,
+           "Lustre capacity and throughput take only the values of their deployment type."),
+    _entry(207, "observed", "AWS CDK and Terraform issue trackers",
+           "A file system has an interface in its subnet, so a kept file system keeps subnet and group."),
+    _entry(208, "documented", _FSX,
+           "A data repository association needs an existing bucket and a directory no other one covers."),
+    _entry(209, "documented", "VPC user guide, flow logs",
+           "A flow log to CloudWatch Logs needs a delivery role and a log group."),
+    # What is replayed
+    _entry(210, "documented", _CDK,
+           "Replayed, not run: BucketDeployment unpacks its sources and puts in the values of markers, "
+           "escaped inside JSON, with include, exclude, prune and retain as its handler has them."),
+    _entry(211, "documented", _CDK,
+           "Replayed, not run: S3AutoDeleteObjects empties a bucket, all versions, if its tag asks for it."),
+    # What CloudFormation does with a cluster
+    _entry(212, "documented", f"{_CFN}, stack failure options",
+           "A cluster that fails fails its stack with the service's message, and the stack rolls back."),
+    _entry(213, "documented", f"{_CFN}, update behaviors of stack resources",
+           "A changed instance count updates the cluster in place."),
+    # What a node reaches
+    _entry(214, "documented", _IMDS,
+           "Instance metadata answers requests with a session token only, each token for one node and a "
+           "limited time."),
+    _entry(215, "documented", f"{_IMDS}, IAM roles for Amazon EC2",
+           "A node acts with temporary credentials of its group's execution role, from instance metadata."),
+    _entry(216, "documented", _IAM,
+           "A node's calls are held to its role's policies, the permissions boundary and the bucket's policy; "
+           "a denial names principal, action and resource."),
+    _entry(217, "inferred", _OWN,
+           "A node's call with a key that is not a node's is refused (InvalidClientTokenId)."),
+    _entry(218, "inferred", _OWN,
+           "HyperPod's log groups outlive their cluster."),
+]
+# fmt: on
