@@ -63,9 +63,7 @@ def public_side() -> Resources:
             "AWS::EC2::Subnet", VpcId=ref("Vpc"), CidrBlock="10.0.0.0/24", AvailabilityZoneId="usw2-az4"
         ),
         "Address": after("Attachment", resource("AWS::EC2::EIP", Domain="vpc")),
-        "Nat": after(
-            "Attachment", resource("AWS::EC2::NatGateway", SubnetId=ref("Public"), AllocationId=allocation)
-        ),
+        "Nat": after("Attachment", nat),
     }
 
 
