@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from tests.rehearsal.hyperpod.fakes import WORKER_1, WORKER_2, Bench, FakeMachine, group, request
+from tests.rehearsal.hyperpod.fakes import (
+    BUNDLE,
+    PARAMETERS,
+    WORKER_1,
+    WORKER_2,
+    Bench,
+    FakeMachine,
+    group,
+    request,
+)
 
 CONTINUOUS: dict[str, Any] = {"NodeProvisioningMode": "Continuous"}
 
@@ -114,3 +124,16 @@ def test_a_node_being_tried_is_busy_and_one_sent_away_is_tried_no_more() -> None
     assert bench.service.batch_reboot_cluster_nodes({"ClusterName": "ml", "NodeIds": bench.ids()})[
         "Successful"
     ]
+
+
+def test_login_nodes_are_waited_for() -> None:
+    bench = Bench()
+    bench.store.bundles[BUNDLE]["provisioning_parameters.json"] = json.dumps(
+        PARAMETERS | {"login_group": "login"}
+    ).encode()
+    body = request(1, **CONTINUOUS)
+    body["InstanceGroups"].append(group("login", 1))
+    bench.service.create_cluster(body)
+    bench.settle(but="continuous")
+    shown = {row["InstanceGroupName"]: row["InstanceStatus"]["Status"] for row in bench.nodes()}
+    assert shown == {"controller-machine": "Running", "login": "Running", "workers": "Pending"}

@@ -1,4 +1,4 @@
-"""NodeProvisioningMode Continuous: a cluster is in service with its controller; workers come when they come.
+"""NodeProvisioningMode Continuous: a cluster is in service with its heads; workers come when they come.
 
 A group that does not reach its MinInstanceCount in time goes back to the size it had.
 """
@@ -17,8 +17,9 @@ def split(cluster: Cluster, nodes: list[Node]) -> tuple[list[Node], list[Node]]:
     """The nodes an operation waits for, and those it does not; without Continuous it waits for all."""
     if not cluster.continuous:
         return nodes, []
-    first = [node for node in nodes if cluster.is_controller(node)]
-    return first, [node for node in nodes if not cluster.is_controller(node)]
+    heads = (cluster.controller_group, cluster.login_group)
+    first = [node for node in nodes if node.group in heads]
+    return first, [node for node in nodes if node.group not in heads]
 
 
 def fill(world: World, cluster: Cluster, nodes: list[Node], previous: Mapping[str, int]) -> None:

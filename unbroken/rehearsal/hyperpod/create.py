@@ -44,6 +44,7 @@ def _checked(world: World, request: Mapping[str, Any]) -> Cluster:
     rules.check_groups(specs)
     rules.check_roles(world.aws, specs)
     subnet, security_groups = rules.check_network(world.aws, request["VpcConfig"])
+    controller_group, login_group = rules.head_groups(world.aws, specs)
     cluster_id = addresses.new_cluster_id()
     return Cluster(
         name=request["ClusterName"],
@@ -52,7 +53,8 @@ def _checked(world: World, request: Mapping[str, Any]) -> Cluster:
         created=world.clock.now(),
         request={key: value for key, value in request.items() if key != "InstanceGroups"},
         groups={spec["InstanceGroupName"]: Group(spec) for spec in specs},
-        controller_group=rules.controller_group(world.aws, specs),
+        controller_group=controller_group,
+        login_group=login_group,
         munge_key=secrets.token_bytes(_MUNGE_KEY_BYTES),
         subnet=subnet,
         security_group_ids=[group.group_id for group in security_groups],

@@ -148,8 +148,8 @@ SERVICE_BEHAVIOURS: list[Behaviour] = [
            "ValidationException."),
     # Continuous provisioning
     _entry(48, "documented", f"{_GUIDE}, scaling a Slurm cluster",
-           "With Continuous the cluster is InService once its controller runs, and failing workers are "
-           "tried again."),
+           "With Continuous the cluster is InService once its controller and login nodes run; failing "
+           "workers are tried again."),
     _entry(49, "documented", "AWS What's New, 2026-05-27",
            "A group that stays below its MinInstanceCount too long (3 hours on AWS) goes back to the "
            "size it had."),

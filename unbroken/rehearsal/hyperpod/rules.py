@@ -125,14 +125,14 @@ def efa_reachable(groups: Iterable[SecurityGroup]) -> bool:
     return any(g.self_ingress for g in known) and any(g.self_egress for g in known)
 
 
-def controller_group(store: NodeStore, specs: list[Spec]) -> str:
-    """The one group whose name the bundle's provisioning parameters give as controller.
+def head_groups(store: NodeStore, specs: list[Spec]) -> tuple[str, str | None]:
+    """The groups whose names the bundle's provisioning parameters give as controller and as login group.
 
     Where the parameters cannot be read the first group goes first, and its boot tells what is wrong.
     """
     given = lifecycle.parameters(store, lifecycle.source_of(specs[0]))
     if given is None:
-        return str(specs[0]["InstanceGroupName"])
+        return str(specs[0]["InstanceGroupName"]), None
     name = given.get("controller_group")
     matching = [spec for spec in specs if spec["InstanceGroupName"] == name]
     if not matching:
@@ -141,7 +141,7 @@ def controller_group(store: NodeStore, specs: list[Spec]) -> str:
             f"provisioning_parameters.json names controller_group {name!r}; the groups are {known}."
         )
     check_controller_count(matching[0])
-    return str(name)
+    return str(name), given.get("login_group")
 
 
 def check_controller_count(spec: Spec) -> None:

@@ -132,6 +132,7 @@ class Cluster:
     """The CreateCluster request without its groups, with later updates folded in."""
     groups: dict[str, Group]
     controller_group: str
+    login_group: str | None
     munge_key: bytes
     subnet: Subnet
     security_group_ids: list[str]
