@@ -30,9 +30,11 @@ AWS_BEHAVIOURS: list[Behaviour] = [
            "An internet gateway cannot be detached while a NAT gateway uses its VPC, and a NAT gateway needs "
            "one attached."),
     _entry(204, "documented", _CFN,
-           "A template with a resource type CloudFormation does not know is refused before anything is made."),
+           "A template with a resource type CloudFormation does not know is refused before anything "
+           "is made."),
     _entry(205, "documented", _SCHEMA,
-           "So is one whose properties break the resource's schema; the message names resource and property."),
+           "So is one whose properties break the resource's schema; the message names resource and "
+           "property."),
     _entry(206, "documented", _FSX,
            "Lustre capacity and throughput take only the values of their deployment type."),
     _entry(207, "observed", "AWS CDK and Terraform issue trackers",
@@ -59,7 +61,8 @@ AWS_BEHAVIOURS: list[Behaviour] = [
     _entry(215, "documented", f"{_IMDS}, IAM roles for Amazon EC2",
            "A node acts with temporary credentials of its group's execution role, from instance metadata."),
     _entry(216, "documented", _IAM,
-           "A node's calls are held to its role's policies, the permissions boundary and the bucket's policy; "
+           "A node's calls are held to its role's policies, the permissions boundary and the "
+           "bucket's policy; "
            "a denial names principal, action and resource."),
     _entry(217, "inferred", _OWN,
            "A node's call with a key that is not a node's is refused (InvalidClientTokenId)."),
