@@ -24,7 +24,7 @@ from training import rng, runstate
 from training.checkpoint import Checkpoints, Position
 from training.config import JobConfig
 from training.runstate import RunState
-from training.samples import SampleIndex, Tokens, text_path
+from training.samples import SampleIndex, TooLittleText, Tokens, text_path
 from training.schedule import learning_rate
 from training.stop import StopWish
 
@@ -55,6 +55,7 @@ class Trainer:
         )
         self.position = Position()
         self.state = RunState(status=runstate.RUNNING, job_id=job_id)
+        self._check_text_suffices()
         self._timeouts_are_short = False
         self.wish = StopWish()
         self.wish.install()
@@ -154,6 +155,15 @@ class Trainer:
     @property
     def _global_batch(self) -> int:
         return self.config.train_batch_size * self.world
+
+    def _check_text_suffices(self) -> None:
+        """A run without a single step would end as done; it must not start."""
+        if (available := self.config.num_epochs * self.samples.num_samples) < self._global_batch:
+            raise TooLittleText(
+                f"dataset: {available} samples in {self.config.num_epochs} epochs do not fill one step of "
+                f"{self._global_batch} samples on {self.world} ranks\n"
+                "  hint: lower context_length, or give a longer text as dataset"
+            )
 
     def _build(self, mesh: DeviceMesh) -> nn.Module:
         model = models.build(self.config)

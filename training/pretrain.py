@@ -56,8 +56,8 @@ def _run(config: JobConfig, directory: Path) -> int:
 
 
 def _train(config: JobConfig, directory: Path) -> str:
-    # Imported here: torch takes seconds, and a wrong job file should not. The garbage collector finds nothing to
-    # free in modules; without it the imports, for which every restart waits, take about a sixth less time.
+    # Imported here: torch takes seconds, and a wrong job file should not. The garbage collector finds nothing
+    # to free in modules; without it the imports, for which every restart waits, take about a sixth less time.
     gc.disable()
     import torch
     import torch.distributed as dist

@@ -125,3 +125,12 @@ def test_two_then_four_ranks_read_each_sample_once(tmp_path: Path) -> None:
     assert max(seen) < 190
     assert "14 samples of the last epoch do not fill a step of 16" in ranks.log(directory)
     assert "2 ranks saved it and 4 go on" in ranks.log(directory)
+
+
+def test_too_little_text_for_one_step_is_said_and_not_done(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(bytes(100))  # two samples besides the one for validation: four are needed
+    directory = write_job(tmp_path, dataset="./text", num_epochs=1)
+    assert ranks.train(directory, 2) == [1, 1]
+    assert "2 samples in 1 epochs do not fill one step of 4 samples on 2 ranks" in ranks.log(directory)
+    assert "Traceback" not in ranks.log(directory)
+    assert state(directory)["status"] == "failed"
