@@ -24,7 +24,7 @@ from training import rng, runstate
 from training.checkpoint import Checkpoints, Position
 from training.config import JobConfig
 from training.runstate import RunState
-from training.samples import SampleIndex, TooLittleText, Tokens, text_path
+from training.samples import SampleIndex, Tokens, TooLittleText, text_path
 from training.schedule import learning_rate
 from training.stop import StopWish
 
