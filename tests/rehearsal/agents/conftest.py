@@ -84,10 +84,10 @@ class Cluster:
     def settle(self) -> None:
         """No jobs, every node idle."""
         self.run("scancel -u ubuntu")
-        self.wait("every node idle", lambda: set(self._states()) == {"idle"} and not self.run("squeue -h"))
+        self.wait("every node idle", lambda: self.states() == {"idle"} and not self.run("squeue -h"))
 
-    def _states(self) -> list[str]:
-        return self.run("sinfo -h -N -p dev -o %T").split()
+    def states(self) -> set[str]:
+        return set(self.run("sinfo -h -N -p dev -o %T").split())
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,10 @@ def launch(cluster: Cluster, *options: str, nodes: int = 3, auto: bool = True) -
     return job
 
 
+def running_again(cluster: Cluster, job: str, step: int) -> None:
+    cluster.wait(f"step {step} runs", lambda: cluster.output(job).count(f" step {step} ") == 3)
+
+
 def finish(cluster: Cluster, job: str) -> str:
     """End the tasks well; the job's whole output."""
     cluster.run(f"touch /fsx/end-{job}", user="ubuntu")
@@ -142,8 +146,7 @@ def test_a_lost_node_is_swapped_and_the_step_retried(cluster: Cluster) -> None:
     for attempt, lost in ((1, [SECOND]), (2, [SECOND, THIRD])):
         for node in lost:
             cluster.do("power_off", node=node)
-        step = f" step {attempt} "
-        cluster.wait("the step runs again", lambda step=step: cluster.output(job).count(step) == 3)  # type: ignore[misc]
+        running_again(cluster, job, attempt)
         assert f"Retrying step. Attempt number: {attempt}" in cluster.output(job)
     said = finish(cluster, job)
     about = f"[Auto Resume] Info: JobID: {job} StepID: 0 "
@@ -191,7 +194,7 @@ def test_a_failed_task_beside_a_marked_node_is_a_hardware_failure(cluster: Clust
     mark(cluster, THIRD, REPLACE)
     cluster.wait("the mark is seen", lambda: cluster.state(THIRD) == "failing")
     cluster.run(f"touch /fsx/die-{job}-1", user="ubuntu")
-    cluster.wait("the step runs again", lambda: cluster.output(job).count(" step 1 ") == 3)
+    running_again(cluster, job, 1)
     cluster.run(f"rm /fsx/die-{job}-1")
     said = cluster.output(job)
     assert "TaskID: 1 Task failed on node ip-10-0-128-12" in said
@@ -244,9 +247,10 @@ def test_with_gres_the_whole_job_is_requeued(cluster: Cluster) -> None:
         "agent", settings={"Emulator": {"Gres": True, "InstanceTypes": {"ml.p4de.24xlarge": {"Gpus": 8}}}}
     )
     cluster.wait("nodes offer GPUs", lambda: "gpu:8" in cluster.run(f"sinfo -h -N -n {FIRST} -o %G"))
-    for node in (FIRST, SECOND, THIRD):
+    for node in (FIRST, SECOND, THIRD):  # a node started before its GPUs were configured is drained
         cluster.run("systemctl restart slurmd", node=node)
-    cluster.settle()
+    resume = "for n in 11 12 13; do scontrol update nodename=ip-10-0-128-$n state=resume; done 2>/dev/null"
+    cluster.wait("the GPU nodes are idle", lambda: cluster.run(resume) == "" and cluster.states() == {"idle"})
     job = launch(cluster, "--gres=gpu:8")
     cluster.do("power_off", node=SECOND)
     cluster.wait("it starts again", lambda: cluster.output(job).count(" step 0 ") == 6, timeout=40)

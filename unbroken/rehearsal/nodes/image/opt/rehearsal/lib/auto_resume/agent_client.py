@@ -38,6 +38,11 @@ class AgentClient:
         with contextlib.suppress(OSError):
             self._presence = self._send({"op": "attach", "job": self._job})
 
+    def detach(self) -> None:
+        """The helper's work is over; the end of its process says so as well."""
+        if self._presence is not None:
+            self._presence.close()
+
     def diagnose(self, nodes: str, pause: float = 1.0) -> Answer:
         """Ask about the step's nodes; NONE where no agent answers in many tries."""
         for _ in range(ATTEMPTS):

@@ -72,15 +72,15 @@ class Expansion:
 
     def _allocate(self, count: int) -> tuple[str, str]:
         """The id of a job without steps that holds the nodes; salloc's words are shown as srun's."""
-        child = self._children.start(self._salloc(count), without_job(self._env), read_errors=True)
         extra, last = "", ""
-        for line in child.stderr or ():
-            last = line.strip()
-            found = _JOB_ID.search(line)
-            extra = found.group(1) if found else extra
-            if "queued and waiting" in line:
-                print(line.rstrip().replace("salloc: ", "srun: "), file=sys.stderr, flush=True)
-        return extra, "" if child.wait() == 0 else last
+        with self._children.start(self._salloc(count), without_job(self._env), read_errors=True) as child:
+            for line in child.stderr or ():
+                last = line.strip()
+                found = _JOB_ID.search(line)
+                extra = found.group(1) if found else extra
+                if "queued and waiting" in line:
+                    print(line.rstrip().replace("salloc: ", "srun: "), file=sys.stderr, flush=True)
+        return extra, "" if child.returncode == 0 else last
 
     def _salloc(self, count: int) -> list[str]:
         """The extra job inherits neither partition nor exclusions."""

@@ -68,6 +68,9 @@ class Listener:
         address, port = self._socket.getsockname()[:2]
         return f"{address}:{port}"
 
+    def close(self) -> None:
+        self._socket.close()
+
     def receive(self, timeout: float) -> str | None:
         """One line; None where none came within ``timeout`` seconds."""
         self._socket.settimeout(timeout)

@@ -94,7 +94,7 @@ class SlurmJob:
     def renew(self, env: MutableMapping[str, str]) -> None:
         """Give a step started from this environment the job's new nodes; their number is the old one.
 
-        After several nodes were lost at once, Slurm counts the ended step's processors as in use for a minute.
+        After several nodes were lost at once, Slurm counts the ended step's processors as used for a minute.
         """
         env["SLURM_JOB_NODELIST"] = env["SLURM_NODELIST"] = self.node_list()
         env["SLURM_OVERLAP"] = "1"

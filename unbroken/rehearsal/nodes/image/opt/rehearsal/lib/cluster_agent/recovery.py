@@ -149,7 +149,7 @@ class Recovery:
 
     @staticmethod
     def _background(work: Callable[[], object]) -> None:
-        threading.Thread(target=work, daemon=True).start()
+        threading.Thread(target=work, name="recovery", daemon=True).start()
 
     @staticmethod
     def _until(done: Callable[[], bool], timeout: float, every: float = POLL_SECONDS) -> bool:
