@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -18,7 +19,7 @@ from unbroken.ops.rehearse.places import Places
 from unbroken.ops.rehearse.run import cleaners
 from unbroken.ops.rehearse.stages import Display, Stages
 from unbroken.rehearsal.aws.process import ServerInfo
-from unbroken.rehearsal.events import EventLog, read
+from unbroken.rehearsal.events import EventLog
 
 STOP_SECONDS = 30.0
 
@@ -30,13 +31,16 @@ class Kept:
     id: str
     state: Path
     server_pid: int
-    begin: dict[str, Any]
-    """What its `rehearse/begin` event says."""
+    cluster_name: str
+    region: str
+    controller_group: str
+    out: Path
+    cluster_file: Path
 
     @property
     def cluster(self) -> Cluster:
         """Its nodes."""
-        return Cluster(self.state, self.server_pid, self.begin["controller_group"])
+        return Cluster(self.state, self.server_pid, self.controller_group)
 
 
 def find(identity: str | None = None, base: Path | None = None) -> Kept:
@@ -52,8 +56,17 @@ def find(identity: str | None = None, base: Path | None = None) -> Kept:
     pid = sweep.server_pid(found.state)
     if pid is None:
         raise CannotRun(f"the rehearsal {found.id} has ended", "start one: unbroken rehearse --keep")
-    begin = next(e.data for e in read(found.state / "events.jsonl") if e.kind == "begin")
-    return Kept(found.id, found.state, pid, begin)
+    record = json.loads((found.state / places.KEPT_RECORD).read_text())
+    return Kept(
+        found.id,
+        found.state,
+        pid,
+        record["cluster"],
+        record["region"],
+        record["controller_group"],
+        Path(record["out"]),
+        Path(record["cluster_file"]),
+    )
 
 
 def status(kept: Kept) -> dict[str, Any]:
@@ -64,7 +77,7 @@ def status(kept: Kept) -> dict[str, Any]:
     return {
         "schema_version": 1,
         "id": kept.id,
-        "cluster": kept.begin["cluster"]["name"],
+        "cluster": kept.cluster_name,
         "endpoint": f"http://127.0.0.1:{info.port}" if info else "",
         "nodes": nodes,
     }
@@ -83,7 +96,7 @@ def node_command(kept: Kept, name: str, argv: Sequence[str], user: str | None) -
 
 def take_down(kept: Kept, display: Display) -> None:
     """Destroy its stacks with cdk, then end the embedded AWS and remove every trace."""
-    where = Places(kept.id, kept.state, Path(kept.begin["out"]))
+    where = Places(kept.id, kept.state, kept.out)
     where.log("cdk-destroy").parent.mkdir(parents=True, exist_ok=True)
     stages = Stages(EventLog(where.events), display)
     info = ServerInfo.read(kept.state)
@@ -91,8 +104,7 @@ def take_down(kept: Kept, display: Display) -> None:
     try:
         with stages.stage("destroy", "cdk destroy --all") as stage:
             environment.require(root, kept.state, where.out)
-            region = kept.begin["cluster"]["region"]
-            cdk = Cdk(root, where, where.cluster_file, info.port if info else 0, region)
+            cdk = Cdk(root, where, kept.cluster_file, info.port if info else 0, kept.region)
             cdk.destroy(lambda name: stage.detail(f"stack {name} destroyed"), lambda: None)
     finally:
         _stop(kept)

@@ -87,11 +87,18 @@ class Cdk:
             if time.monotonic() > deadline:
                 raise StageFailed(f"cdk {name} was not done after {self.deadline_seconds:.0f} s", log=log)
             poll()
-            for stack in stacks:
-                if stack is None:
-                    break
-                watch(stack)
+            _tell(stacks, watch)
             time.sleep(POLL_SECONDS)
+        poll()
+        _tell(stacks, watch)
+
+
+def _tell(stacks: Iterator[str | None], watch: Callable[[str], None]) -> None:
+    """Tell the stacks that were done since the last look."""
+    for stack in stacks:
+        if stack is None:
+            return
+        watch(stack)
 
 
 def finished(log: Path) -> Iterator[str | None]:

@@ -55,40 +55,40 @@ class NodeTarget:
         return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
 
 
-def has_committed(watch: Watch) -> bool:
-    """Whether a checkpoint is committed and training is some steps past it."""
-    every = _checkpoint_step(watch)
-    return every is not None and watch.step >= every + STEPS_PAST_CHECKPOINT
+def running_node(fault: Fault, job: Job, stage: Stage) -> Node:
+    """Wait until the job runs; the node that the fault will break."""
+    hosts: list[str] = []
 
+    def placed(watch: Watch) -> bool:
+        if watch.state == "RUNNING" and not hosts:
+            hosts.extend(job.hosts())
+        return bool(hosts)
 
-def _checkpoint_step(watch: Watch) -> int | None:
-    """The step of the last committed checkpoint, from its name."""
-    name = str(watch.run_state.get("checkpoint") or "")
-    digits = "".join(c for c in name.rpartition("/")[2] if c.isdigit())
-    return int(digits) if digits else None
+    job.until("start of the job", placed, BEGIN_SECONDS, stage.detail)
+    return job.cluster.find(fault.choose(hosts))
 
 
 def until_checkpoint(job: Job, stage: Stage) -> None:
-    """Train until there is something to go on from."""
-    job.until("committed checkpoint", has_committed, BEGIN_SECONDS, stage.detail)
-    stage.note = f"step {job.watch.step}, {_last_name(job.watch)}"
+    """Train until there is something to go on from, and something to be done again."""
+    trigger = job.wait_past_checkpoint(STEPS_PAST_CHECKPOINT, BEGIN_SECONDS)
+    try:
+        job.until("committed checkpoint", lambda _: trigger.poll() is not None, BEGIN_SECONDS, stage.detail)
+    finally:
+        trigger.kill()
+        trigger.wait()
+    if trigger.returncode != 0:
+        raise StageFailed(f"no committed checkpoint within {BEGIN_SECONDS:.0f} s", "", job.log_text())
+    stage.note = f"{STEPS_PAST_CHECKPOINT} steps past a committed checkpoint"
 
 
-def _last_name(watch: Watch) -> str:
-    return str(watch.run_state.get("checkpoint") or "no checkpoint").rpartition("/")[2]
-
-
-def break_node(fault: Fault, job: Job, events: EventLog, stage: Stage) -> Event:
-    """Inject the fault into the node it chooses; the fault's event."""
-    hosts = job.hosts()
-    if not hosts:
-        raise StageFailed("Slurm does not say where the job runs", log=job.log_text())
-    node = job.cluster.find(fault.choose(hosts))
-    event = events.emit("fault", fault.kind, node.name, description=fault.description, step=job.watch.step)
+def break_node(fault: Fault, node: Node, job: Job, events: EventLog, stage: Stage) -> Event:
+    """Inject the fault into the node; the fault's event."""
+    event = events.emit("fault", fault.kind, node.name, description=fault.description)
     try:
         fault.inject(NodeTarget(job.cluster, node))
     except (FaultError, CannotRun) as error:
         raise StageFailed(str(error)) from error
+    job.look()
     stage.note = f"{node.name}, after step {job.watch.step}"
     return event
 

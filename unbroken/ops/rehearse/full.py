@@ -84,10 +84,11 @@ def train(context: Context, job: Job) -> None:
     if context.options.fault != "none":
         fault = FAULTS[context.options.fault]
         with context.stages.stage("training", "Train past the first checkpoint") as stage:
+            node = drill.running_node(fault, job, stage)
             drill.until_checkpoint(job, stage)
         event: Event
         with context.stages.stage("fault", f"Fault: {fault.name} ({fault.kind})") as stage:
-            event = drill.break_node(fault, job, context.events, stage)
+            event = drill.break_node(fault, node, job, context.events, stage)
         with context.stages.stage("recovery", "Recover") as stage:
             drill.recover(fault, job, context.events, event, stage)
     with context.stages.stage("finish", "Train to the end") as stage:

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from unbroken.ops.errors import CannotRun
@@ -15,9 +16,26 @@ from unbroken.ops.rehearse.stages import StageFailed
 from unbroken.rehearsal.events import EventLog
 
 POLL_SECONDS = 0.5
+LOOKS = 25
+"""Times a condition is asked between two looks at the job."""
 STATE_POLL_SECONDS = 1.5
 OVER = frozenset({"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL"})
 _MARK = "---unbroken---"
+_TRIGGER = """
+import json, re, sys, time
+run, steps, end = sys.argv[1], int(sys.argv[2]), time.monotonic() + float(sys.argv[3])
+while time.monotonic() < end:
+    time.sleep(0.01)
+    try:
+        name = json.load(open(run + "/run_state.json"))["checkpoint"] or ""
+        step = json.loads(open(run + "/metrics.jsonl").read().splitlines()[-1])["step"]
+    except (OSError, ValueError, LookupError):
+        continue
+    saved = re.findall("[0-9]+", name.rpartition("/")[2])
+    if saved and step >= int(saved[-1]) + steps:
+        sys.exit(0)
+sys.exit(1)
+"""
 
 
 @dataclass
@@ -101,6 +119,15 @@ class Job:
             return []
         return [names[-1], *(name for name in names[:-1] if name != names[-1])]
 
+    def wait_past_checkpoint(self, steps: int, seconds: float) -> subprocess.Popen[str]:
+        """A process on the controller that ends as soon as training is `steps` past a committed checkpoint.
+
+        It looks there every few milliseconds: a step of the tiny model takes no longer than a look from here.
+        """
+        argv = ["python3", "-c", _TRIGGER, f"{self.directory}/run", str(steps), str(seconds)]
+        command = self.cluster.command(self.cluster.controller(), argv)
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, text=True)
+
     def log_text(self) -> str:
         """The end of the job's own log."""
         try:
@@ -111,7 +138,10 @@ class Job:
     def until(
         self, what: str, reached: Callable[[Watch], bool], seconds: float, told: Callable[[str], None]
     ) -> None:
-        """Look until `reached`; StageFailed if the job ends before, or after `seconds`."""
+        """Look until `reached`; StageFailed if the job ends before, or after `seconds`.
+
+        `reached` is asked between two looks as well, so that what it waits for is not missed for long.
+        """
         deadline = time.monotonic() + seconds
         step = self.watch.step
         while True:
@@ -125,7 +155,8 @@ class Job:
                 raise StageFailed(f"the job ended as {watch.state} before {what}", "", self.log_text())
             if time.monotonic() > deadline:
                 raise StageFailed(f"no {what} within {seconds:.0f} s", "", self.log_text())
-            time.sleep(POLL_SECONDS)
+            if _soon(partial(reached, watch)):
+                return
 
     def accounting(self) -> list[str]:
         """The job's line in Slurm's accounting, as `JobID State`."""
@@ -135,3 +166,12 @@ class Job:
                 f"sacct does not answer: {done.stderr.strip()}", "see /var/log/slurm/slurmdbd.log"
             )
         return [line.replace("|", " ") for line in done.stdout.splitlines() if line.strip()]
+
+
+def _soon(reached: Callable[[], bool]) -> bool:
+    """Ask for the time between two looks."""
+    for _ in range(LOOKS):
+        time.sleep(POLL_SECONDS / LOOKS)
+        if reached():
+            return True
+    return False

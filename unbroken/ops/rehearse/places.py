@@ -14,6 +14,8 @@ from pathlib import Path
 import unbroken
 from unbroken.ops.errors import CannotRun
 
+KEPT_RECORD = "kept.json"
+"""What the verbs on a kept rehearsal need to know, in its state folder."""
 _SYSTEM_BASE = Path("/var/lib/unbroken/rehearsals")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import traceback
@@ -158,4 +159,12 @@ def _copy_log(context: Context) -> None:
 def _hand_over(context: Context) -> None:
     """From now on the rehearsal belongs to its server: it is swept only when that is gone."""
     pid = sweep.server_pid(context.places.state) or os.getpid()
+    record = {
+        "cluster": context.config.name,
+        "region": context.config.region,
+        "controller_group": context.config.controller_group.name,
+        "out": str(context.places.out),
+        "cluster_file": str(context.cluster_file()),
+    }
+    (context.places.state / places.KEPT_RECORD).write_text(json.dumps(record))
     context.places.write_owner(Owner.process(pid, kept=True))

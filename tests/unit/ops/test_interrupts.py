@@ -1,0 +1,24 @@
+"""The first signal is an exception, further ones are a sentence, and afterwards all is as before."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from unbroken.ops.rehearse.interrupts import SIGNALS, Interrupted, as_exceptions
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_interrupts_once(number: signal.Signals) -> None:
+    said: list[str] = []
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted) as caught, as_exceptions(said.append):
+        try:
+            os.kill(os.getpid(), number)
+        finally:
+            os.kill(os.getpid(), number)
+    assert caught.value.exit_code == 128 + number
+    assert said == ["cleaning up; this takes a few seconds"]
+    assert signal.getsignal(number) == before
