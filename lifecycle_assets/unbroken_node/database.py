@@ -22,7 +22,7 @@ READY_SECONDS = 60.0
 # Slurm's accounting page asks for a longer lock wait and a larger buffer pool than the defaults.
 CONFIG_TEXT = """\
 # Accounting database of Slurm; written by the lifecycle bundle.
-[mariadbd]
+[mysqld]
 bind-address = 127.0.0.1
 innodb_buffer_pool_size = 1G
 innodb_lock_wait_timeout = 900

@@ -85,10 +85,11 @@ def test_a_state_someone_gave_the_node_is_not_undone(make_lab: MakeLab, state: s
     assert not [call for call in lab.host.machine.calls if call[:2] == ("scontrol", "update")]
 
 
-def test_a_login_node_that_slurm_does_not_list_needs_only_working_commands(make_lab: MakeLab) -> None:
+def test_a_login_node_that_slurm_does_not_list_is_named(make_lab: MakeLab) -> None:
     lab = make_lab(LOGIN)
     lab.host.machine.node_state = ""
-    assert lab.run() == 0
+    assert lab.run() == 1
+    assert "slurmctld does not answer, or does not know ip-10-0-128-12" in lab.last()["error"]
 
 
 def test_slurmctld_never_starts_on_a_worker(make_lab: MakeLab) -> None:

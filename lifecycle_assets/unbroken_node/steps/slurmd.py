@@ -2,6 +2,8 @@
 
 The image's unit has a `$SLURMD_OPTIONS` placeholder for where the controllers are (observed, in AWS's own
 scripts). Without it slurmd asks DNS for a record that does not exist, for ever.
+
+Images that leave login nodes out of slurm.conf are not provided for: slurmd cannot run there.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def check(host: Host, node: Node) -> str | None:
         return f"{UNIT} does not run, or would not start at boot"
     if units.is_enabled(host, SLURMCTLD):
         return f"{SLURMCTLD} would start here at boot"
-    return _registration_problem(host, node, slurm.node_fields(host, host.hostname()))
+    return _registration_problem(host, slurm.node_fields(host, host.hostname()))
 
 
 def apply(host: Host, node: Node) -> None:
@@ -49,7 +51,7 @@ def apply(host: Host, node: Node) -> None:
     if changed and units.is_active(host, UNIT):
         host.run("systemctl", "stop", UNIT, timeout=units.START_SECONDS)
     units.start(host, UNIT)
-    _wait_until_registered(host, node)
+    _wait_until_registered(host)
 
 
 def options(node: Node) -> str:
@@ -84,37 +86,34 @@ def _drop_in(node: Node) -> str:
     return units.restarting([("RequiresMountsFor", node.settings.mount_path)])
 
 
-def _wait_until_registered(host: Host, node: Node) -> None:
+def _wait_until_registered(host: Host) -> None:
     try:
         host.wait(
             f"slurmctld to hear from {host.hostname()}",
-            lambda: _silence(host, node) is None,
+            lambda: _silence(host) is None,
             REGISTERED_SECONDS,
-            found=lambda: _silence(host, node) or "",
+            found=lambda: _silence(host) or "",
             poll=0.2,
         )
     except DeadlineExceeded as error:
         raise NodeError(f"{error}; {units.last_words(host, UNIT)}") from None
 
 
-def _silence(host: Host, node: Node) -> str | None:
+def _silence(host: Host) -> str | None:
     """Return None once slurmctld has registered this slurmd and reaches it."""
     fields = slurm.node_fields(host, host.hostname())
     state = fields.get("State", "")
     if "NOT_RESPONDING" in state or "*" in state:
         return f"{host.hostname()} is {state}"
-    return _registration_problem(host, node, fields)
+    return _registration_problem(host, fields)
 
 
-def _registration_problem(host: Host, node: Node, fields: dict[str, str]) -> str | None:
+def _registration_problem(host: Host, fields: dict[str, str]) -> str | None:
     """A replaced node has its predecessor's name, so only a registration of *this* slurmd counts.
 
     A drained or failed node is registered too: whoever set that state, this does not undo it.
     """
     if not fields:
-        # Some images leave login nodes out of slurm.conf; there it is enough that commands work.
-        if node.role == LOGIN and slurm.controller_answers(host):
-            return None
         return f"slurmctld does not answer, or does not know {host.hostname()}"
     registered = slurm.slurmd_start(fields)
     if registered is None or registered < int(units.started_at(host, UNIT)):
