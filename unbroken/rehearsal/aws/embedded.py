@@ -20,6 +20,7 @@ from unbroken.rehearsal.aws import (
     fsx_resources,
     iam,
     s3,
+    settling,
     templates,
     wire,
 )
@@ -49,6 +50,7 @@ class EmbeddedAws:
     def _install(self) -> None:
         ec2_api.install()
         templates.install(self.region)
+        settling.install()
         wire.install("fsx", fsx_api.TARGET_PREFIX, fsx_api.FsxApi(self.fsx))
         register(
             [
