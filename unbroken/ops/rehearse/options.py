@@ -9,8 +9,8 @@ from unbroken.render import Overlay
 
 TRAINING_PYTHON = "/opt/rehearsal/training/bin/python3"
 """The interpreter with torch in the image of the rehearsed nodes, reachable by every user."""
-CONTEXT_LENGTH = 1024
-"""Tokens in a sample: what the tiny preset takes at most, so that steps are long enough to be interrupted."""
+CONTEXT_LENGTH = 512
+"""Tokens in a sample; the tiny preset takes 1024 at most."""
 NUM_STEPS = 24
 CHECKPOINT_EVERY = 6
 SHORT_STEPS = 18
