@@ -82,9 +82,13 @@ class Cluster:
         return time.monotonic() - began
 
     def settle(self) -> None:
-        """No jobs, every node idle."""
+        """No jobs, every node idle.
+
+        A step that lost a node may hold its job in COMPLETING for a minute: Slurm waits that long for the lost
+        node's part of the report.
+        """
         self.run("scancel -u ubuntu")
-        self.wait("every node idle", lambda: self.states() == {"idle"} and not self.run("squeue -h"))
+        self.wait("every node idle", lambda: self.states() == {"idle"} and not self.run("squeue -h"), 90)
 
     def states(self) -> set[str]:
         return set(self.run("sinfo -h -N -p dev -o %T").split())

@@ -53,7 +53,7 @@ def running_again(cluster: Cluster, job: str, step: int) -> None:
 def finish(cluster: Cluster, job: str) -> str:
     """End the tasks well; the job's whole output."""
     cluster.run(f"touch /fsx/end-{job}", user="ubuntu")
-    cluster.wait("the job ends", lambda: cluster.job_state(job) == "COMPLETED")
+    cluster.wait("the job ends", lambda: cluster.job_state(job) in ("COMPLETING", "COMPLETED"))
     return cluster.output(job)
 
 
