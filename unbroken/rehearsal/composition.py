@@ -46,6 +46,7 @@ class Rehearsal:
         self.aws = EmbeddedAws(port, region)
         install_managed_policies()
         self.permissions = Permissions(region)
+        self.store = EmbeddedStore(self.aws.clients, self.aws.fsx, self.permissions)
         self.sessions = Sessions(self.aws.clients)
         self.servers: list[Server] = []
         self.service = self._service(state, reduced)
@@ -68,9 +69,8 @@ class Rehearsal:
 
     def _service(self, state: Path, reduced: bool) -> HyperPodService:
         settings = Settings(account_id=environment.ACCOUNT, region=self.aws.region, state_dir=state)
-        store = EmbeddedStore(self.aws.clients, self.aws.fsx, self.permissions)
         machines = ListedMachines(self._machines(state, reduced), self.directory)
-        return HyperPodService(machines, store, self.events, SystemClock(), settings)
+        return HyperPodService(machines, self.store, self.events, SystemClock(), settings)
 
     def _machines(self, state: Path, reduced: bool) -> Machines:
         if reduced:
@@ -84,12 +84,13 @@ class Rehearsal:
     def _open_gateway(self, listen: Listen) -> None:
         """Offer the nodes the AWS APIs, instance metadata and the service's own port."""
         region = self.aws.region
+        metadata = MetadataService(self.directory, self.sessions, region, self.store.zone_of)
         offered: list[tuple[str, int, Answer, str]] = [
             (ANY_ROUTER, AWS_PORT, NodeApis(self.aws.port, self.sessions, self.permissions), "node-apis"),
             (
                 METADATA_ADDRESS,
                 METADATA_PORT,
-                MetadataService(self.directory, self.sessions, region),
+                metadata,
                 "metadata",
             ),
             (ANY_ROUTER, INTERNAL_PORT, InternalPort(self.directory, self._replace, self.events), "internal"),

@@ -14,7 +14,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tests.rehearsal.aws.network import ref, role
+from tests.rehearsal.aws.network import ref, role, vpc
 from tests.rehearsal.aws.support import Stacks
 from unbroken.rehearsal.aws.gateway.apis import NodeApis
 from unbroken.rehearsal.aws.gateway.http import Answer, Request, Server
@@ -33,6 +33,10 @@ def spec(role_name: str, address: str = LOOPBACK) -> MachineSpec:
     return MachineSpec(
         "ip-10-0-128-10", address, 17, "10.0.128.1", "ml.p4de.24xlarge", instance, role_name, 8, 0, 0
     )
+
+
+def zone(_address: str) -> str:
+    return "us-west-2d"
 
 
 @pytest.fixture
@@ -82,7 +86,7 @@ def test_metadata_needs_a_token_of_this_node_that_has_not_run_out(rehearsal: Reh
     directory = Directory()
     directory.add(spec("r", "10.0.128.10"))
     directory.add(spec("r", "10.0.128.11"))
-    service = MetadataService(directory, rehearsal.sessions, "us-west-2", lambda: now)
+    service = MetadataService(directory, rehearsal.sessions, "us-west-2", zone, lambda: now)
 
     def get(client: str, held: str) -> int:
         headers = {"x-aws-ec2-metadata-token": held} if held else {}
@@ -104,12 +108,13 @@ def test_metadata_items_and_identity(rehearsal: Rehearsal, serve: Callable[[Answ
     directory = Directory()
     node = spec("r")
     directory.add(node)
-    port = serve(MetadataService(directory, rehearsal.sessions, "us-west-2"))
+    port = serve(MetadataService(directory, rehearsal.sessions, "us-west-2", zone))
     held = token(port)
     assert ask(port, "GET", "/latest/meta-data/instance-id", held) == (200, node.instance_id)
     listing = ask(port, "GET", "/latest/meta-data/", held)[1].splitlines()
     assert {"iam/", "instance-id", "placement/"} <= set(listing)
     assert ask(port, "GET", "/latest/meta-data/placement/region", held) == (200, "us-west-2")
+    assert ask(port, "GET", "/latest/meta-data/placement/availability-zone-id", held) == (200, "usw2-az4")
     identity = json.loads(ask(port, "GET", "/latest/dynamic/instance-identity/document", held)[1])
     assert (identity["instanceId"], identity["region"]) == (node.instance_id, "us-west-2")
     assert ask(port, "GET", "/latest/meta-data/nothing", held)[0] == 404
@@ -123,7 +128,7 @@ class NodeSide:
         directory = Directory()
         self.spec = spec(role_name)
         directory.add(self.spec)
-        metadata = serve(MetadataService(directory, rehearsal.sessions, "us-west-2"))
+        metadata = serve(MetadataService(directory, rehearsal.sessions, "us-west-2", zone))
         self.gateway = serve(NodeApis(rehearsal.aws.port, rehearsal.sessions, rehearsal.permissions))
         path = f"/latest/meta-data/iam/security-credentials/{role_name}"
         self.credentials = json.loads(ask(metadata, "GET", path, token(metadata))[1])
@@ -233,6 +238,25 @@ def test_a_key_that_is_no_nodes_is_refused(
             node.client("sts", **changes).get_caller_identity()
         assert refused.value.response["Error"]["Code"] == "InvalidClientTokenId"
     assert ask(node.gateway, "GET", "/any-bucket")[0] == 403
+    stacks.delete(made.name)
+
+
+def test_calls_of_services_of_ours_have_actions_too(
+    rehearsal: Rehearsal, stacks: Stacks, serve: Callable[[Answer], int]
+) -> None:
+    statement = {"Effect": "Allow", "Action": "fsx:DescribeFileSystems", "Resource": "*"}
+    made = stacks.create({"Role": role(statement)}, {"Name": ref("Role")})
+    node = NodeSide(rehearsal, serve, made.outputs["Name"])
+    assert node.client("fsx").describe_file_systems()["FileSystems"] == []
+    with pytest.raises(ClientError, match="sagemaker:ListClusters"):
+        node.client("sagemaker").list_clusters()
+    stacks.delete(made.name)
+
+
+def test_the_zone_of_an_address(rehearsal: Rehearsal, stacks: Stacks) -> None:
+    made = stacks.create(vpc())
+    assert rehearsal.store.zone_of("10.0.128.10") == "us-west-2d"
+    assert rehearsal.store.zone_of("10.9.0.1") == ""
     stacks.delete(made.name)
 
 

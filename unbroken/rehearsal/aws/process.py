@@ -165,11 +165,14 @@ def free_port() -> int:
 
 
 def _die_with_parent(parent: int) -> Callable[[], None]:
-    """What a child runs before exec so that the kernel ends it when ``parent`` dies, however it dies."""
+    """What a child runs before exec so that the kernel ends it when ``parent`` dies, however it dies.
+
+    The kernel looks at the thread that started the child: start servers from a thread that lives on.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
 
     def run() -> None:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM if parent == 0 else signal.SIGKILL)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -56,6 +57,12 @@ class EmbeddedStore:
             availability_zone_id=found.get("AvailabilityZoneId", ""),
             addresses_in_use=frozenset(self._addresses(subnet_id)),
         )
+
+    def zone_of(self, address: str) -> str:
+        """The name of the zone whose subnet holds this address; empty where none does."""
+        subnets = self.clients.ec2.describe_subnets()["Subnets"]
+        inside = [one for one in subnets if ip_address(address) in ip_network(one["CidrBlock"])]
+        return str(inside[0]["AvailabilityZone"]) if inside else ""
 
     def security_group(self, group_id: str) -> SecurityGroup | None:
         """The security group, or None."""

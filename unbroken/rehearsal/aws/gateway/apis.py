@@ -107,7 +107,7 @@ def calls_of(request: Request, region: str) -> Iterator[Call]:
     action = iam_actions.extract_iam_action(service, request.method, path, headers, request.body, params)
     yield Call(
         service=service,
-        action=action or f"{service}:Unknown",
+        action=action or f"{service}:{headers.get('x-amz-target', 'Unknown').rpartition('.')[2]}",
         resource=iam_actions.extract_resource_arn(
             service, request.method, path, headers, request.body, params, region, environment.ACCOUNT
         ),

@@ -32,11 +32,14 @@ class MetadataService:
         directory: Directory,
         sessions: Sessions,
         region: str,
+        zone_of: Callable[[str], str],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``zone_of`` gives the zone of an address; ``clock`` seconds that only grow."""
         self._directory = directory
         self._sessions = sessions
         self._region = region
+        self._zone_of = zone_of
         self._clock = clock
         self._tokens: dict[str, tuple[str, float]] = {}
 
@@ -81,7 +84,7 @@ class MetadataService:
         return _text("\n".join(listing)) if listing else Reply(404)
 
     def _metadata(self, node: MachineSpec) -> dict[str, str]:
-        zone = f"{self._region}a"
+        zone = self._zone_of(node.address)
         return {
             "ami-id": IMAGE_ID,
             "hostname": f"{node.name}.{self._region}.compute.internal",
@@ -90,7 +93,7 @@ class MetadataService:
             "local-hostname": f"{node.name}.{self._region}.compute.internal",
             "local-ipv4": node.address,
             "placement/availability-zone": zone,
-            "placement/availability-zone-id": ec2_api.zone_id(zone),
+            "placement/availability-zone-id": ec2_api.zone_id(zone) if zone else "",
             "placement/region": self._region,
         }
 
