@@ -35,5 +35,6 @@ def open_shell(identity: str | None, name: str, user: str | None) -> None:
 
 def run_command(identity: str | None, name: str, argv: list[str], user: str | None) -> None:
     """Run a command on the node with our own streams; ends with its exit code."""
-    command = kept.node_command(kept.find(identity), name, argv, user)
+    words = argv[1:] if argv[0] == "--" else argv
+    command = kept.node_command(kept.find(identity), name, words, user)
     raise typer.Exit(subprocess.run(command, check=False).returncode)
