@@ -84,11 +84,12 @@ class Cluster:
     def settle(self) -> None:
         """No jobs, every node idle.
 
-        A step that lost a node may hold its job in COMPLETING for a minute: Slurm waits that long for the lost
-        node's part of the report.
+        A step that lost a node may hold its job in COMPLETING for a minute: Slurm waits that long for the
+        lost node's part of the report.
         """
         self.run("scancel -u ubuntu")
-        self.wait("every node idle", lambda: self.states() == {"idle"} and not self.run("squeue -h"), 90)
+        idle = {"idle"}
+        self.wait("every node idle", lambda: self.states() == idle and not self.run("squeue -h"), 90)
 
     def states(self) -> set[str]:
         return set(self.run("sinfo -h -N -p dev -o %T").split())
