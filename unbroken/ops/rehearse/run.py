@@ -17,7 +17,7 @@ from unbroken.ops.rehearse.interrupts import Interrupted, as_exceptions
 from unbroken.ops.rehearse.options import Options, overlay
 from unbroken.ops.rehearse.places import Owner
 from unbroken.ops.rehearse.stages import Display, StageFailed, Stages
-from unbroken.rehearsal.aws.process import ServerError, ServerProcess
+from unbroken.rehearsal.aws.process import ServerError, ServerInfo, ServerProcess
 from unbroken.rehearsal.events import EventLog
 from unbroken.rehearsal.faults import FAULTS
 from unbroken.rehearsal.nodes.sweep import sweep_id
@@ -142,13 +142,21 @@ def _clean_up(context: Context) -> None:
     if context.options.keep and context.deployed and sweep.server_pid(context.places.state):
         _hand_over(context)
         return
+    _stop_server(context)
+    for cleaner in cleaners(context.full):
+        cleaner(context.places.id)
+    shutil.rmtree(context.places.state, ignore_errors=True)
+
+
+def _stop_server(context: Context) -> None:
+    """End the server: asked where it is up, by force where it was still starting and would not listen."""
+    state = context.places.state
+    if ServerInfo.read(state) is None:
+        sweep.end_server(sweep.Found(context.places.id, state, None))
     try:
         context.server.stop()
     except ServerError as error:
         context.display.say(str(error))
-    for cleaner in cleaners(context.full):
-        cleaner(context.places.id)
-    shutil.rmtree(context.places.state, ignore_errors=True)
 
 
 def _copy_log(context: Context) -> None:
