@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from tests.rehearsal.aws.node_side import LOOPBACK
 from tests.rehearsal.aws.support import Stacks
 from unbroken.rehearsal.aws import environment
+from unbroken.rehearsal.aws.gateway.http import Answer, Server
 from unbroken.rehearsal.aws.process import free_port
 from unbroken.rehearsal.composition import Rehearsal
 
@@ -39,3 +42,19 @@ def client(rehearsal: Rehearsal) -> Callable[[str], Any]:
 @pytest.fixture
 def stacks(client: Callable[[str], Any]) -> Stacks:
     return Stacks(client("cloudformation"))
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Answer], int]]:
+    """Serves an answer on a loopback port of its own."""
+    servers: list[Server] = []
+
+    def start(answer: Answer) -> int:
+        listening = socket.create_server((LOOPBACK, 0))
+        servers.append(Server(listening, answer, "test"))
+        servers[-1].start()
+        return int(listening.getsockname()[1])
+
+    yield start
+    for server in servers:
+        server.stop()
