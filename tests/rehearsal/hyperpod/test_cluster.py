@@ -99,7 +99,8 @@ def test_shrinking_ends_the_highest_numbers() -> None:
     first_off = next(n for n, (what, _) in enumerate(bench.machines.log) if what == "power_off")
     assert [name for what, name in bench.machines.log[:first_off] if what.endswith("_config.json")].count(
         CONTROLLER
-    ) == 2, "before it: once for the update, once without the leaving nodes"
+    ) == 1, "once, before they end"
+    assert told.count(CONTROLLER) == 1, "an unchanged file is not written again"
     assert [bench.machine(name).up for name in (WORKER_1, WORKER_2, WORKER_3)] == [True, False, False]
     assert sorted(bench.store.interfaces.values()) == ["10.0.128.10", "10.0.128.11"]
     config = json.loads(bench.machine(CONTROLLER).files["/opt/ml/config/resource_config.json"])

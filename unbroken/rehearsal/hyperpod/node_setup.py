@@ -32,6 +32,7 @@ def configure(
     with world.changed:
         resources = config_files.resource_config(cluster)
     machine.put(config_files.RESOURCE_CONFIG, resources)
+    node.resource_config = resources
     if cluster.is_controller(node) and PARAMETERS_FILE in bundle:
         _wait_for_slurm_conf(world, machine)
 
@@ -63,10 +64,12 @@ def push_resource_config(world: World, cluster: Cluster) -> None:
 def _put_where_alive(cluster: Cluster, text: bytes, wanted: Callable[[Node], bool]) -> None:
     for node in list(cluster.nodes):
         machine = node.machine
-        if machine is None or not wanted(node) or not machine.alive():
+        # The agent has Slurm reconfigured whenever the file is written: an unchanged one is left alone.
+        if machine is None or not wanted(node) or node.resource_config == text or not machine.alive():
             continue
         try:
             machine.put(config_files.RESOURCE_CONFIG, text)
+            node.resource_config = text
         except (MachineError, OSError, SubprocessError):
             continue  # it died meanwhile; its replacement gets the file at boot
 

@@ -65,6 +65,8 @@ class Node:
     software_updated: float | None = None
     released: float = float("-inf")
     """When the last operation that held it ended."""
+    resource_config: bytes = b""
+    """The resource_config.json its machine has."""
     leaving: bool = False
     """It is being taken down: no machine may be given to it any more."""
     operation: str | None = None
