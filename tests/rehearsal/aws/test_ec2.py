@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.rehearsal.aws.network import attribute, public_side, ref, resource, role, self_rules, vpc
+from tests.rehearsal.aws.network import after, attribute, public_side, ref, resource, role, self_rules, vpc
 from tests.rehearsal.aws.support import Stacks
 
 Client = Callable[[str], Any]
@@ -96,6 +96,25 @@ def test_nat_and_internet_gateway_depend_on_each_other(stacks: Stacks, client: C
             InternetGatewayId=made.outputs["Internet"], VpcId=made.outputs["Vpc"]
         )
     assert code(refused) == "DependencyViolation"
+    assert stacks.delete(made.name).status == "DELETE_COMPLETE"
+
+
+def test_a_route_needs_its_gateway_attached(stacks: Stacks) -> None:
+    parts = vpc() | {"Internet": resource("AWS::EC2::InternetGateway")}
+    parts["Routes"] = resource("AWS::EC2::RouteTable", VpcId=ref("Vpc"))
+    to_world = {
+        "RouteTableId": ref("Routes"),
+        "DestinationCidrBlock": "0.0.0.0/0",
+        "GatewayId": ref("Internet"),
+    }
+    parts["Route"] = resource("AWS::EC2::Route", **to_world)
+    early = stacks.create(parts)
+    assert early.status == "ROLLBACK_COMPLETE"
+    assert any("belong to different networks" in reason for reason in early.reasons)
+    attachment = {"VpcId": ref("Vpc"), "InternetGatewayId": ref("Internet")}
+    parts["Attachment"] = resource("AWS::EC2::VPCGatewayAttachment", **attachment)
+    made = stacks.create(parts | {"Route": after("Attachment", parts["Route"])})
+    assert made.status == "CREATE_COMPLETE", made.reasons
     assert stacks.delete(made.name).status == "DELETE_COMPLETE"
 
 

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from tests.rehearsal.aws.network import attribute, file_system, ref, resource, vpc
 from tests.rehearsal.aws.support import Stacks
 from unbroken.rehearsal.aws.fsx import FsxError, check_file_system, overlaps
+from unbroken.rehearsal.hyperpod.schema import violations
 
 Client = Callable[[str], Any]
 
@@ -104,6 +105,20 @@ def test_a_link_needs_a_bucket_and_a_directory_of_its_own(stacks: Stacks) -> Non
     assert any("overlaps" in reason for reason in nested.reasons)
     assert (nowhere.status, nested.status) == ("ROLLBACK_COMPLETE", "ROLLBACK_COMPLETE")
     assert overlaps("/a", "/a/b") and not overlaps("/a", "/ab")
+
+
+def test_answers_have_the_shape_of_the_api(stacks: Stacks, client: Client) -> None:
+    parts = vpc() | {"FileSystem": file_system(), "Data": resource("AWS::S3::Bucket"), "Link": link()}
+    made = stacks.create(parts)
+    for operation, call in (
+        ("DescribeFileSystems", client("fsx").describe_file_systems),
+        ("DescribeDataRepositoryAssociations", client("fsx").describe_data_repository_associations),
+    ):
+        answer = call()
+        answer.pop("ResponseMetadata")
+        shape = client("fsx").meta.service_model.operation_model(operation).output_shape
+        assert list(violations(shape, answer)) == []
+    stacks.delete(made.name)
 
 
 def test_an_operation_that_is_not_emulated_says_so(client: Client) -> None:

@@ -1,9 +1,4 @@
-"""CloudFormation types of EC2 that ministack lacks, and corrections to those it has.
-
-EIP, NatGateway, FlowLog, SecurityGroupIngress and SecurityGroupEgress are ours; VPC, Subnet, SecurityGroup
-and the gateways keep ministack's handlers but are deleted through EC2's API, so that what EC2 refuses fails
-the stack.
-"""
+"""CloudFormation types of EC2 that ministack lacks; those it has are corrected in ``ec2_amended.py``."""
 
 from __future__ import annotations
 
@@ -12,9 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from unbroken.rehearsal.aws import ec2_api
 from unbroken.rehearsal.aws.clients import Clients
-from unbroken.rehearsal.aws.handlers import Amendment, Handler, Properties, Resource, ResourceError, tag_list
+from unbroken.rehearsal.aws.handlers import Handler, Properties, Resource, ResourceError, tag_list
 
 
 def handlers(clients: Clients) -> list[Handler]:
@@ -25,54 +19,13 @@ def handlers(clients: Clients) -> list[Handler]:
     ]  # fmt: skip
 
 
-def amendments(clients: Clients) -> list[Amendment]:
-    """The types ministack has but treats more leniently than AWS."""
-    return [
-        Amendment("AWS::EC2::VPC", _vpc_attributes, lambda id_, _: _gone(clients.ec2.delete_vpc, VpcId=id_)),
-        Amendment(
-            "AWS::EC2::Subnet", _subnet_attributes,
-            lambda id_, _: _gone(clients.ec2.delete_subnet, SubnetId=id_), check=_check_zone,
-        ),
-        Amendment(
-            "AWS::EC2::SecurityGroup", None,
-            lambda id_, _: _gone(clients.ec2.delete_security_group, GroupId=id_),
-        ),
-        Amendment(
-            "AWS::EC2::InternetGateway", None,
-            lambda id_, _: _gone(clients.ec2.delete_internet_gateway, InternetGatewayId=id_),
-        ),
-        Amendment("AWS::EC2::VPCGatewayAttachment", None, lambda _, props: _detach(clients, props)),
-    ]  # fmt: skip
-
-
-def _vpc_attributes(_physical_id: str, properties: Properties) -> dict[str, Any]:
-    return {"CidrBlock": properties.get("CidrBlock", "")}
-
-
-def _subnet_attributes(_physical_id: str, properties: Properties) -> dict[str, Any]:
-    known = ("VpcId", "CidrBlock", "AvailabilityZoneId")
-    return {name: properties[name] for name in known if name in properties}
-
-
-def _check_zone(properties: Properties) -> None:
-    zone = properties.get("AvailabilityZoneId")
-    if zone is not None and ec2_api.zone_name(zone) is None:
-        raise ResourceError(f"Value ({zone}) for parameter availabilityZoneId is invalid.")
-
-
-def _gone(call: Any, **arguments: str) -> None:
+def gone(call: Any, **arguments: str) -> None:
     """Delete through the API; what does not exist any more is fine."""
     try:
         call(**arguments)
     except ClientError as error:
         if "NotFound" not in error.response["Error"]["Code"]:
             raise ResourceError(str(error)) from error
-
-
-def _detach(clients: Clients, properties: Properties) -> None:
-    gateway = properties.get("InternetGatewayId")
-    if gateway:
-        _gone(clients.ec2.detach_internet_gateway, InternetGatewayId=gateway, VpcId=properties["VpcId"])
 
 
 def _tags(kind: str, properties: Properties) -> dict[str, Any]:
@@ -115,7 +68,7 @@ class ElasticIp(_Retaggable):
     def delete(self, physical_id: str, properties: Properties) -> None:
         address = self._find(physical_id)
         if address is not None:
-            _gone(self.clients.ec2.release_address, AllocationId=address["AllocationId"])
+            gone(self.clients.ec2.release_address, AllocationId=address["AllocationId"])
 
     def _find(self, public_ip: str) -> Mapping[str, Any] | None:
         addresses = self.clients.ec2.describe_addresses()["Addresses"]
@@ -149,7 +102,7 @@ class NatGateway(_Retaggable):
         return Resource(physical_id, {"NatGatewayId": physical_id})
 
     def delete(self, physical_id: str, properties: Properties) -> None:
-        _gone(self.clients.ec2.delete_nat_gateway, NatGatewayId=physical_id)
+        gone(self.clients.ec2.delete_nat_gateway, NatGatewayId=physical_id)
 
 
 class FlowLog(_Retaggable):

@@ -14,6 +14,7 @@ from hypercorn.config import Config
 from unbroken.rehearsal.aws import (
     deployment,
     ec2,
+    ec2_amended,
     ec2_api,
     environment,
     fsx_api,
@@ -61,7 +62,11 @@ class EmbeddedAws:
             self.region,
         )
         amend(
-            [*ec2.amendments(self.clients), *iam.amendments(self.clients), *s3.amendments(self.clients)],
+            [
+                *ec2_amended.amendments(self.clients),
+                *iam.amendments(self.clients),
+                *s3.amendments(self.clients),
+            ],
             self.region,
         )
 
