@@ -102,6 +102,8 @@ class Bench:
             "put": lambda: self.nodes[node].put(request["path"], request["text"].encode()),
             "power_off": lambda: self.nodes[node].power_off(),
             "revive": lambda: self._replace({"node": node, "reason": "Action:Replace"}),
+            "grow": lambda: self._grow(),
+            "shrink": lambda: self._shrink(node),
             "events": lambda: self.events,
             "requests": lambda: self.requests,
             "delay": lambda: setattr(self, "delay", float(request["seconds"])),
@@ -139,6 +141,19 @@ class Bench:
             self._configure(self.nodes[CONTROLLER])
             self._boot(self._wanted[name])
         self._replacing.discard(name)
+
+    def _grow(self) -> str:
+        """One worker more, told to the controller first, as the service does."""
+        wanted = spec(len(self._wanted), self._next())
+        self._wanted[wanted.name] = wanted
+        self._configure(self.nodes[CONTROLLER])
+        self._boot(wanted)
+        return wanted.name
+
+    def _shrink(self, name: str) -> None:
+        del self._wanted[name]
+        self._configure(self.nodes[CONTROLLER])
+        self.nodes.pop(name).discard()
 
     def _boot(self, wanted: MachineSpec) -> None:
         machine = self._machines.create(wanted)

@@ -77,7 +77,6 @@ def test_settings_that_allow_it() -> None:
     assert (settings.controller, settings.refusals) == ("10.0.128.10", [])
 
 
-@pytest.mark.behaviour("HP120")
 def test_settings_that_refuse_it() -> None:
     settings = parse_settings(CONFIG.format(flags="Alloc,Contain", plugin="task/cgroup,task/affinity"))
     assert settings.refusals == [

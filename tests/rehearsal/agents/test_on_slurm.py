@@ -241,6 +241,39 @@ def test_an_admins_drain_is_left_alone(cluster: Cluster) -> None:
     cluster.run(f"scontrol update nodename={SECOND} state=resume")
 
 
+@pytest.mark.behaviour("HP120")
+def test_a_configuration_that_refuses_to_resume(cluster: Cluster) -> None:
+    up = "until scontrol ping | grep -q UP; do sleep 0.1; done"
+    again = f"systemctl restart slurmctld; {up}; scontrol reconfigure"
+    cluster.run(f"echo PrologFlags=Alloc >/opt/slurm/etc/accounting.conf; {again}")
+    job = launch(cluster)
+    cluster.run(f"touch /fsx/die-{job}-1", user="ubuntu")
+    cluster.wait("the task dies", lambda: "task 1: Killed" in cluster.output(job))
+    said = finish(cluster, job)
+    assert said.endswith("srun returned 137")
+    for line in (
+        "Config unsupported : PrologFlags=Alloc",
+        "Slurm configuration doesn't allow to resume a job.",
+    ):
+        assert f"[Auto Resume] Error: JobID: {job} StepID: 0 {line}" in said
+    assert said.count("process_task_init") == 3
+    assert "Initiating communication" not in said
+    cluster.run(f"echo '#' >/opt/slurm/etc/accounting.conf; {again}")
+
+
+@pytest.mark.behaviour("HP121")
+def test_slurm_follows_the_cluster_as_it_grows_and_shrinks(cluster: Cluster) -> None:
+    job = launch(cluster, "-w", FIRST, nodes=1, auto=False)
+    before = len(cluster.requested())
+    added = cluster.do("grow")
+    cluster.wait("the new node is idle", lambda: cluster.state(added) == "idle")
+    assert cluster.run(f"srun -w {added} hostname", user="ubuntu") == added
+    cluster.do("shrink", node=added)
+    cluster.wait("it is gone from Slurm", lambda: added not in cluster.run("sinfo -h -N -o %N").split())
+    assert cluster.requested()[before:] == []
+    assert "srun returned 0" in finish(cluster, job)
+
+
 @pytest.mark.behaviour("HP116")
 def test_with_gres_the_whole_job_is_requeued(cluster: Cluster) -> None:
     cluster.do(

@@ -42,6 +42,9 @@ AGENT_BEHAVIOURS: list[Behaviour] = [
     _entry(118, "observed", _NOTES,
            "Login nodes run slurmd and are in the partition dev. Older samples leave them out; a setting "
            "of the emulator does too."),
+    _entry(121, "observed", f"{_NOTES}; {_WORKSHOP}, heterogeneous clusters",
+           "Nodes added to the cluster or taken from it are added to Slurm and taken from it by the agent; "
+           "running jobs go on."),
     # Recovery of nodes
     _entry(104, "observed", _NOTES,
            "A node is replaced when its reason is set to Action:Replace, to the letter; wrong case, a "
