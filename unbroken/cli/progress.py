@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -61,8 +62,9 @@ class Plain:
         """Nothing moves here."""
 
     def say(self, text: str) -> None:
-        """A line by itself."""
-        print(text, file=self.stream, flush=True)
+        """A line by itself. A reader that has gone away is no reason to stop."""
+        with contextlib.suppress(BrokenPipeError):
+            print(text, file=self.stream, flush=True)
 
     def stage_started(self, title: str) -> None:
         """A stage begins."""
@@ -129,7 +131,7 @@ class Moving:
 
     def _write(self, text: str) -> None:
         """Print lines in place of the moving line, then the moving line again."""
-        with self._lock:
+        with self._lock, contextlib.suppress(BrokenPipeError):
             self.stream.write(f"\r\x1b[K{text}{self._moving_line()}")
             self.stream.flush()
 

@@ -17,7 +17,7 @@ def lines(report: Report, out: Path, stream: TextIO) -> list[str]:
     if any(stage.name == "leftovers" for stage in report.stages):
         rows.append(("left behind", ", ".join(report.leftovers) or "nothing"))
     if report.kept:
-        rows.append(("kept", f"{len(report.kept)} as the cluster file says: {', '.join(report.kept)}"))
+        rows.append(("kept", f"{len(report.kept)} on purpose ({', '.join(kinds(report.kept))})"))
     ledger = report.ledger
     rows.append(("emulated", f"{ledger.verified_on_aws} of {ledger.total} behaviours verified on AWS"))
     rows.append(("report", str(out / "report.html")))
@@ -25,6 +25,12 @@ def lines(report: Report, out: Path, stream: TextIO) -> list[str]:
         f"{styled(report.headline, colour, stream)} in {report.seconds:.0f} s",
         *(f"  {line}" for line in table(rows).splitlines()),
     ]
+
+
+def kinds(items: list[str]) -> list[str]:
+    """The kinds of things among `kind identifier` words, each once, the file system's first."""
+    found = dict.fromkeys(item.rpartition(" ")[0].partition(" eni-")[0] for item in items)
+    return sorted(found, key=lambda kind: (kind not in ("file system", "bucket"), kind))
 
 
 def recovery_rows(item: Recovery) -> list[tuple[str, str]]:

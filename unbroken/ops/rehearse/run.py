@@ -105,6 +105,10 @@ def _story(context: Context) -> Report:
     except OpsError as error:
         _report_failure(context, error)
         raise
+    except OSError as error:
+        named = StageFailed(f"{error.filename or 'a file'}: {error.strerror or error}", "is the disk full?")
+        _report_failure(context, named)
+        raise named from error
     except Exception as error:
         unexpected = _unexpected(context, error)
         _report_failure(context, unexpected)
@@ -129,8 +133,8 @@ def _report_failure(context: Context, error: OpsError) -> None:
     """Put the failure into the events and write the report of it."""
     stage = getattr(error, "stage", "") or "rehearsal"
     lines = getattr(error, "log_lines", [])
-    context.events.emit("rehearse", "failure", stage, message=error.message, hint=error.hint, log=lines)
     try:
+        context.events.emit("rehearse", "failure", stage, message=error.message, hint=error.hint, log=lines)
         reporting.write(context.places, context.metrics)
     except Exception as problem:  # whatever it is, it must not hide the failure itself
         context.display.say(f"the report could not be written: {type(problem).__name__}: {problem}")

@@ -1,0 +1,100 @@
+"""The command line: errors become a sentence and an exit code, help is cheap, data and talk keep apart."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from unbroken.cli import main
+from unbroken.ops.errors import CannotRun, CheckFailed
+
+GOOD = "name: small\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 2}\n"
+HEAVY = ("aws_cdk", "boto3", "botocore", "cfnlint", "jinja2", "ministack", "pydantic", "torch", "yaml")
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    code = "from unbroken.cli.main import run; run()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def raising(error: BaseException) -> Callable[[], object]:
+    def verb() -> object:
+        raise error
+
+    return verb
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(CheckFailed("no", "try"), 1), (CannotRun("no", "try"), 2), (KeyboardInterrupt(), 130)],
+)
+def test_errors_become_exit_codes(
+    error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.exit_code(raising(error)) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err in ("error: no\n\nhint: try\n", "interrupted\n")
+
+
+def test_an_error_of_ours_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        main.exit_code(raising(ZeroDivisionError()))
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from unbroken.cli.main import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: pass\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert "rehearse" in done.stdout
+
+
+def test_check_of_a_good_file(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(GOOD)
+    done = run("check", "--cluster", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "w                   2 x ml.p4de.24xlarge" in done.stdout
+    assert done.stderr.endswith(f"{file}: ok\n")
+    content = json.loads(run("check", "--cluster", str(file), "--json").stdout)
+    assert (content["schema_version"], content["ok"], content["cluster"]["name"]) == (1, True, "small")
+
+
+def test_check_of_a_bad_file_says_all_and_ends_with_2(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(GOOD.replace("p4de", "p4xx") + "storge: {}\n")
+    done = run("check", "--cluster", str(file))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "storge" in done.stderr and "p4xx" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_fault_is_one_sentence() -> None:
+    done = run("rehearse", "--fault", "flood")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: 'flood' is no fault\n\nhint: the faults are: worker,")
+
+
+@pytest.mark.parametrize(
+    "words", [("status",), ("connect", "controller"), ("exec", "controller", "--", "ls")]
+)
+def test_without_a_kept_rehearsal_the_way_to_one_is_named(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNBROKEN_STATE", str(tmp_path))
+    done = run(*words)
+    assert done.returncode == 2
+    assert done.stderr == "error: no rehearsal is up\n\nhint: start one: unbroken rehearse --keep\n"
