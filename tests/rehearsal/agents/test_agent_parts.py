@@ -186,6 +186,18 @@ def test_a_job_that_may_not_be_requeued_is_ended() -> None:
     assert commands.asked[-1] == "scancel 5"
 
 
+def test_a_node_that_is_back_already_is_not_marked_again() -> None:
+    commands = Commands(
+        {
+            "squeue -h -j 5 -o %A|%B|%T|%N": "5|n1|RUNNING|n[1-2]\n",
+            "scontrol -o show job 5": "JobId=5",
+            "scontrol show hostnames n[1-2]": "n1\nn2\n",
+        }
+    )
+    verdict = Recovery(Slurm(commands), Service(), Attendance()).verdict(5, ["n1", "n2", "n3"], [])
+    assert verdict == Verdict("RETRYSTEP", ("n3",))
+
+
 def test_the_service_is_asked_with_the_reason() -> None:
     service = Service()
     recovery = Recovery(Slurm(Commands({})), service, Attendance())

@@ -284,6 +284,7 @@ def test_with_gres_the_whole_job_is_requeued(cluster: Cluster) -> None:
         cluster.run("systemctl restart slurmd", node=node)
     resume = "for n in 11 12 13; do scontrol update nodename=ip-10-0-128-$n state=resume; done 2>/dev/null"
     cluster.wait("the GPU nodes are idle", lambda: cluster.run(resume) == "" and cluster.states() == {"idle"})
+    before = len(cluster.requested())
     job = launch(cluster, "--gres=gpu:8")
     cluster.do("power_off", node=SECOND)
     cluster.wait("it starts again", lambda: cluster.output(job).count(" step 0 ") == 6, timeout=40)
@@ -291,3 +292,4 @@ def test_with_gres_the_whole_job_is_requeued(cluster: Cluster) -> None:
     assert f"Response from cluster agent: JobId={job}, ResumeAction=RETRYSTEP" in said
     assert "batch restart 1 on " in said
     assert "Job Expansion complete" not in said
+    assert cluster.requested()[before:] == [(SECOND, REPLACE)]

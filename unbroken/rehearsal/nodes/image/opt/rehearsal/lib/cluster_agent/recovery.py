@@ -76,10 +76,12 @@ class Recovery:
         job = self._slurm.job(number)
         answer = diagnose(job, nodes, unhealthy)
         self._service.emit("resume_action", str(number), job=number, action=answer.action)
+        # One the job no longer holds may be up again as a new machine: it must not be marked once more.
+        held = [node for node in answer.unhealthy if job is not None and node in job.nodes]
         if answer.requeue:
-            self.requeue(number, answer.unhealthy)
+            self.requeue(number, held)
         else:
-            for node in set(answer.unhealthy) & set(job.nodes if job else ()):
+            for node in held:
                 self._evict(node)
         return answer
 
@@ -137,11 +139,15 @@ class Recovery:
                 log.warning("job %d cannot be requeued (%s); cancelling it", number, answer.err)
                 self._slurm.cancel(number)
             elif self._until(lambda: self._state(number) in ("PENDING", ""), PENDING_TIMEOUT_SECONDS):
-                self._slurm.start_now(number)
-                self._service.emit("requeued", str(number), job=number)
+                self._start_again(number)
         finally:
             with self._lock:
                 self._requeueing.discard(number)
+
+    def _start_again(self, number: int) -> None:
+        if self._state(number) == "PENDING":
+            self._slurm.start_now(number)
+            self._service.emit("requeued", str(number), job=number)
 
     def _state(self, number: int) -> str:
         job = self._slurm.job(number)
