@@ -61,8 +61,15 @@ def build(events: Sequence[Event], metrics: Metrics) -> Report:
         destroyed=_first(events, "rehearse", "leftovers") is not None,
         leftovers=leftovers,
         kept=kept,
-        **{key: begin.data[key] for key in ("ledger", "versions", "reality", "overlay") if key in begin.data},
+        versions=_versions(begin, events),
+        **{key: begin.data[key] for key in ("ledger", "reality", "overlay") if key in begin.data},
     )
+
+
+def _versions(begin: Event, events: Sequence[Event]) -> dict[str, str]:
+    """What this machine knew at the beginning, and what the nodes said later."""
+    later = _first(events, "rehearse", "versions")
+    return {**begin.data.get("versions", {}), **(later.data if later else {})}
 
 
 def _first(events: Sequence[Event], source: str, kind: str) -> Event | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unbroken import render
 from unbroken.ops.rehearse import deployment, drill
-from unbroken.ops.rehearse.cluster import wait_for
+from unbroken.ops.rehearse.cluster import Cluster, wait_for
 from unbroken.ops.rehearse.context import Context
 from unbroken.ops.rehearse.job import Job
 from unbroken.ops.rehearse.options import overlay
@@ -67,6 +67,19 @@ def slurm_idle(context: Context) -> None:
                 f"{error}: {said}", "`unbroken rehearse --keep`, then look at slurmctld"
             ) from None
         stage.note = f"{len(workers)} workers"
+        context.events.emit("rehearse", "versions", "nodes", **node_versions(cluster))
+
+
+def node_versions(cluster: Cluster) -> dict[str, str]:
+    """Versions on the nodes, by the controller's own words."""
+    done = cluster.shell("sinfo --version; . /etc/os-release; echo $PRETTY_NAME; python3 --version")
+    slurm, system, python = [*done.stdout.splitlines(), "", "", ""][:3]
+    found = {
+        "Slurm": slurm.removeprefix("slurm-wlm ").removeprefix("slurm "),
+        "node system": system,
+        "node python": python.removeprefix("Python "),
+    }
+    return {name: version for name, version in found.items() if version}
 
 
 def submit(context: Context) -> Job:

