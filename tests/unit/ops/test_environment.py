@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from unbroken.ops.errors import CannotRun
-from unbroken.ops.rehearse import deployment, environment, full, places, run
+from unbroken.ops.rehearse import deployment, environment, places
 from unbroken.ops.rehearse.cdk import Cdk
 from unbroken.ops.rehearse.options import Options, overlay
 from unbroken.rehearsal.aws import environment as embedded
@@ -89,7 +89,3 @@ def test_a_failed_deploy_without_a_failed_step_is_not_blamed_on_one(tmp_path: Pa
     where = context(tmp_path)
     EventLog(where.places.events).emit("node", "lifecycle", "ip-1", step="10-role", result="applied")
     assert deployment.lifecycle_failure(cast("Any", where)) is None
-
-
-def test_modules_of_the_two_kinds_have_the_same_way_in() -> None:
-    assert callable(full.run) and callable(run.reduced.run)
