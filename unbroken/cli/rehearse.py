@@ -55,7 +55,7 @@ def rehearse_verb(
 def _explain(error: StageFailed, out: Path) -> None:
     """The last lines of the log that explains a failure, before the sentence that says it."""
     if error.log_lines:
-        output.talk(f"\nthe end of {error.log_name or 'the log'}:")
+        output.talk(f"\nthe end of {error.log_name or 'its log'}:")
         for line in error.log_lines:
             output.talk(f"  {line[: output.width() - 2]}")
     output.talk(f"\nthe stage '{error.stage}' failed; the report is {out / 'report.html'}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from unbroken.ops.rehearse import leftovers
 from unbroken.ops.rehearse.context import Context, tell_nodes
 from unbroken.ops.rehearse.stages import StageFailed
@@ -52,11 +50,16 @@ def lifecycle_failure(context: Context) -> StageFailed | None:
     if not failed:
         return None
     node, step = failed[0].subject, failed[0].data.get("step")
-    said = [json.dumps(event.data) for event in steps if event.subject == node]
+    words = ("step", "result", "error")
+    said = [
+        "  ".join(str(event.data[word]) for word in words if event.data.get(word))
+        for event in steps
+        if event.subject == node
+    ]
     return StageFailed(
         f"lifecycle step {step} failed on {node}: {failed[0].data.get('error', 'no message')}",
         f"its whole log is in {context.places.out / 'events.jsonl'}",
-        "\n".join(said),
+        "\n".join(dict.fromkeys(said)),
     )
 
 
