@@ -53,5 +53,5 @@ def test_each_fault_chooses_its_node(name: str, host: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(FAULTS))
 def test_a_fault_that_cannot_be_injected_says_why(name: str) -> None:
-    with pytest.raises(FaultError, match="last.*: Cannot find device"):
+    with pytest.raises(FaultError, match=r"last.*: Cannot find device"):
         FAULTS[name].inject(Node(code=1))
