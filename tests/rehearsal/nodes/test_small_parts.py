@@ -54,7 +54,8 @@ def test_a_torn_query_is_an_error_and_not_an_answer(length: int) -> None:
 def test_the_command_from_the_host_enters_twice() -> None:
     argv = enter.command(100, 7, ["hostname"])
     assert argv[:5] == ["nsenter", "--target", "100", "--mount", "--pid"]
-    assert argv[5:8] == ["nsenter", "--target", "7"]
+    assert argv[5] == "--root=/proc/100/root"  # not the mount namespace's, which differs in a chroot
+    assert argv[6:9] == ["nsenter", "--target", "7"]
     assert argv[-3:] == ["HOME=/root", "TERM=xterm-256color", "hostname"]
 
 

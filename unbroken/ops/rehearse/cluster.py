@@ -90,6 +90,14 @@ class Cluster:
         """Run a shell script on the controller, with Slurm's commands on its PATH."""
         return self.run(self.controller(), ["sh", "-c", f"PATH={SLURM}:$PATH; {script}"], **options)
 
+    def slurm_complaint(self) -> str:
+        """Why `slurm_states` is empty, in the words of what failed; empty while Slurm answers."""
+        try:
+            done = self.shell("sinfo -h", timeout=10)
+        except (subprocess.TimeoutExpired, CannotRun) as error:
+            return str(error)
+        return "" if done.returncode == 0 else done.stderr.strip() or f"sinfo: exit code {done.returncode}"
+
     def slurm_states(self) -> dict[str, str]:
         """State of every node in Slurm (`idle`, `mixed`, `down*`); empty while Slurm does not answer."""
         try:

@@ -12,6 +12,7 @@ from unbroken.ops.rehearse.job import Job, Watch
 from unbroken.ops.rehearse.stages import Stage, StageFailed
 from unbroken.rehearsal.events import Event, EventLog, Follower
 from unbroken.rehearsal.faults import Fault, FaultError
+from unbroken.rehearsal.nodes import enter
 
 STEPS_PAST_CHECKPOINT = 2
 """The fault comes this many steps after a checkpoint, so that some steps have to be done again."""
@@ -51,7 +52,7 @@ class NodeTarget:
 
     def beside(self, argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run a command in the server's namespaces, where the node's init can be killed."""
-        command = ["nsenter", "--target", str(self.cluster.server_pid), "--mount", "--pid", "--", *argv]
+        command = [*enter.into_server(self.cluster.server_pid), "--", *argv]
         return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
 
 

@@ -62,7 +62,8 @@ def slurm_idle(context: Context) -> None:
         try:
             wait_for("workers idle", idle, IDLE_SECONDS, poll=0.2)
         except TimeoutError as error:
-            said = ", ".join(f"{name} {states.get(name, 'unknown')}" for name in workers)
+            each = ", ".join(f"{name} {states.get(name, 'unknown')}" for name in workers)
+            said = each if states else cluster.slurm_complaint()
             raise StageFailed(
                 f"{error}: {said}", "`unbroken rehearse --keep`, then look at slurmctld"
             ) from None

@@ -16,6 +16,14 @@ _RUN = (
 _AT_HOME = 'HOME=$(getent passwd "$(id -u)" | cut -d: -f6); export HOME; cd && exec "$@"'
 
 
+def into_server(server_pid: int) -> list[str]:
+    """Prefix that enters the server's namespaces from the host's.
+
+    Its root as well: where this machine is itself a chroot, that is not the root of the mount namespace.
+    """
+    return ["nsenter", "--target", str(server_pid), "--mount", "--pid", f"--root=/proc/{server_pid}/root"]
+
+
 def from_server(pid: int) -> list[str]:
     """Prefix that enters the node whose init is ``pid``, from a process in the server's namespaces."""
     flags = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup"]
@@ -38,6 +46,5 @@ def command(server_pid: int, inner_pid: int, argv: Sequence[str], user: str | No
     the program runs as that user, in the user's home.
     """
     as_user = ["runuser", "-u", user, "--", "sh", "-c", _AT_HOME, "sh", *argv] if user else list(argv)
-    server = ["nsenter", "--target", str(server_pid), "--mount", "--pid"]
     home = {"HOME": "/root", "TERM": "xterm-256color"}
-    return [*server, *from_server(inner_pid), *wrapped(as_user, env=home)]
+    return [*into_server(server_pid), *from_server(inner_pid), *wrapped(as_user, env=home)]
