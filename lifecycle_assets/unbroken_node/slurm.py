@@ -39,12 +39,12 @@ def controller_answers(host: Host) -> bool:
 
 def node_fields(host: Host, name: str) -> dict[str, str]:
     """Return what slurmctld says of a node; empty where it does not know it, or does not answer."""
-    result = host.run(
-        "scontrol", "--oneliner", "show", "node", name, timeout=QUERY_SECONDS, accept=range(256)
-    )
-    if result.code != 0:
-        return {}
-    return dict(field.split("=", 1) for field in result.stdout.split() if "=" in field)
+    return _shown(host, "node", name)
+
+
+def reservation_fields(host: Host, name: str) -> dict[str, str]:
+    """Return what slurmctld says of a reservation; empty where there is none, or it does not answer."""
+    return _shown(host, "reservation", name)
 
 
 def slurmd_start(fields: dict[str, str]) -> float | None:
@@ -53,3 +53,11 @@ def slurmd_start(fields: dict[str, str]) -> float | None:
         return datetime.fromisoformat(fields.get("SlurmdStartTime", "None")).timestamp()
     except ValueError:
         return None
+
+
+def _shown(host: Host, kind: str, name: str) -> dict[str, str]:
+    """Return the fields of `scontrol show`."""
+    result = host.run("scontrol", "--oneliner", "show", kind, name, timeout=QUERY_SECONDS, accept=range(256))
+    if result.code != 0:
+        return {}
+    return dict(field.split("=", 1) for field in result.stdout.split() if "=" in field)

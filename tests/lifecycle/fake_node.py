@@ -71,6 +71,7 @@ class Machine:
         self.active: set[str] = set()
         self.enabled: set[str] = set()
         self.clusters: list[str] = []
+        self.reservations: dict[str, dict[str, str]] = {}
         self.node_state = "State=IDLE+CLOUD SlurmdStartTime=2099-01-01T00:00:00"
         self.route = "default via 10.0.128.1 dev eth0"
         self.mounts_after = 1
@@ -218,8 +219,21 @@ class Machine:
     def _scontrol(self, *args: str) -> Result | str:
         if args == ("ping",):
             return "Slurmctld(primary) at ip-10-0-128-10 is UP"
+        if args[:2] == ("create", "reservation"):
+            return self._reserve(dict(word.split("=", 1) for word in args[2:]))
+        if args[:3] == ("--oneliner", "show", "reservation"):
+            found = self.reservations.get(args[3])
+            words = " ".join(f"{key}={value}" for key, value in (found or {}).items())
+            return f"ReservationName={args[3]} {words}" if found else Result(1, "", f"{args[3]} not found")
         assert args[:3] == ("--oneliner", "show", "node"), args
         return f"NodeName={args[3]} {self.node_state}" if self.node_state else Result(1, "", "Node not found")
+
+    def _reserve(self, given: dict[str, str]) -> Result:
+        name = given.pop("ReservationName")
+        if name in self.reservations:
+            return Result(1, "", "Error creating the reservation: Duplicate reservation name")
+        self.reservations[name] = given
+        return Result(0)
 
     def _aws(self, *args: str) -> Result:
         head = ("s3", "cp", "--recursive", "--only-show-errors", "--region", "us-west-2")

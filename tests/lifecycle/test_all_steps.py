@@ -15,7 +15,7 @@ COMMON = ["10-role", "20-network", "30-storage", "40-nvme", "50-user", "60-ssh"]
 STEPS = {
     CONTROLLER: [*COMMON, "70-accounting", "80-slurmctld", "90-training"],
     WORKER: [*COMMON, "85-slurmd"],
-    LOGIN: [*COMMON, "85-slurmd"],
+    LOGIN: [*COMMON, "85-slurmd", "87-login"],
 }
 GOLDEN_FILES = {
     CONTROLLER: [

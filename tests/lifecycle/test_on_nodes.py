@@ -1,4 +1,4 @@
-"""The real bundle on real machines: systemd, Slurm, MariaDB and munge, one controller and one worker.
+"""The real bundle on real machines: systemd, Slurm, MariaDB and munge, one node of each role.
 
 What stands in: the file system is the rehearsal's, and S3 is a folder behind a program called aws.
 """
@@ -29,10 +29,15 @@ pytestmark = pytest.mark.nodes
 
 CLONE_NEWNS = 0x20000
 FSX = "fs-0abc.fsx.us-west-2.amazonaws.com"
-ADDRESSES = {"controller-machine": "10.0.128.10", "worker-group-1": "10.0.128.11"}
+ADDRESSES = {
+    "controller-machine": "10.0.128.10",
+    "worker-group-1": "10.0.128.11",
+    "login-group": "10.0.128.12",
+}
 AWS = b'#!/bin/sh\nfor target; do :; done\nexec cp -R /var/tmp/s3/. "$target"\n'
 CLUSTER = {
     "name": "ml-cluster",
+    "login_group": {},
     "worker_groups": [{"name": "worker-group-1", "instance_type": "ml.p4de.24xlarge", "num_instances": 1}],
 }
 
@@ -47,6 +52,7 @@ class Cluster:
     parameters: bytes
     controller: NamespaceMachine
     worker: NamespaceMachine
+    login: NamespaceMachine
 
     def provision(self, machine: NamespaceMachine) -> list[dict[str, Any]]:
         """Run on_create.sh as HyperPod does; return the lines of the log."""
@@ -122,7 +128,8 @@ def jobs(machine: NamespaceMachine) -> list[str]:
 
 
 def idle(cluster: Cluster) -> bool:
-    return out(cluster.controller, "sinfo", "--noheader", "--format=%T").split() == ["idle"]
+    shown = out(cluster.controller, "sinfo", "--noheader", "--nodes=ip-10-0-128-11", "--format=%T")
+    return shown.split() == ["idle"]
 
 
 @pytest.fixture(scope="module")
@@ -162,19 +169,19 @@ def _cluster(machines: NamespaceMachines, config: ClusterConfig, work: Path) -> 
         training_uri=f"s3://sagemaker-bucket/training/{training.content_hash}/",
     )
     parameters = render.provisioning_parameters(config, FSX, "abcd").encode()
-    controller, worker = (boot(machines, group, parameters) for group in ADDRESSES)
+    controller, worker, login = (boot(machines, group, parameters) for group in ADDRESSES)
     controller.run(["rm", "-f", "/usr/local/bin/aws"], timeout=10)
     controller.put("/usr/local/bin/aws", AWS, 0o755)
     for name, data in files_of(training).items():
         controller.put(f"/var/tmp/s3/{name}", data)
     files = {**files_of(bundle), "deployed.json": deployed.encode()}
-    return Cluster(machines, files, files_of(training), parameters, controller, worker)
+    return Cluster(machines, files, files_of(training), parameters, controller, worker, login)
 
 
 def test_nodes_come_up_and_run_a_job_that_accounting_sees_from_everywhere(cluster: Cluster) -> None:
-    for machine in (cluster.controller, cluster.worker):
+    for machine in (cluster.controller, cluster.worker, cluster.login):
         lines = cluster.provision(machine)
-        assert {line["result"] for line in lines} <= {"controller", "compute", "applied", "skipped"}
+        assert {line["result"] for line in lines} <= {"controller", "compute", "login", "applied", "skipped"}
     wait("an idle node", lambda: idle(cluster))
     ran = cluster.worker.run(["runuser", "-u", "ubuntu", "--", "srun", "hostname"], timeout=60)
     assert ran.stdout.split() == ["ip-10-0-128-11"], ran.stderr
@@ -183,8 +190,18 @@ def test_nodes_come_up_and_run_a_job_that_accounting_sees_from_everywhere(cluste
 
 
 def test_running_the_bundle_again_skips_every_step(cluster: Cluster) -> None:
-    for machine in (cluster.controller, cluster.worker):
+    for machine in (cluster.controller, cluster.worker, cluster.login):
         assert {line["result"] for line in cluster.provision(machine)[1:]} == {"skipped"}
+
+
+def test_jobs_are_submitted_on_a_login_node_and_never_run_there(cluster: Cluster) -> None:
+    def submitted(*options: str) -> subprocess.CompletedProcess[str]:
+        return cluster.login.run(["runuser", "-u", "ubuntu", "--", "srun", *options, "hostname"], timeout=60)
+
+    assert submitted("--immediate=20").stdout.split() == ["ip-10-0-128-11"]
+    assert "dev" in out(cluster.login, "sinfo", "--noheader", "--nodes=ip-10-0-128-12", "--format=%R").split()
+    refused = submitted("--nodes=2", "--immediate=2")
+    assert refused.returncode != 0 and "reserved" in refused.stderr, refused.stdout
 
 
 def test_the_password_is_in_two_files_of_the_controller_and_no_process_shows_it(cluster: Cluster) -> None:
@@ -193,6 +210,7 @@ def test_the_password_is_in_two_files_of_the_controller_and_no_process_shows_it(
     for machine, holders in (
         (cluster.controller, {"/etc/unbroken/slurmdbd.password", "/opt/slurm/etc/slurmdbd.conf"}),
         (cluster.worker, set()),
+        (cluster.login, set()),
     ):
         found = machine.run(["grep", "--recursive", "--files-with-matches", secret, *places], timeout=60)
         assert set(found.stdout.split()) == holders
@@ -208,7 +226,8 @@ def test_everything_comes_back_at_a_reboot_without_the_bundle(cluster: Cluster) 
     wait("an idle node after the reboot", lambda: idle(cluster), 120)
     assert FSX in out(cluster.worker, "findmnt", "--noheadings", "--output=SOURCE", "/fsx")
     assert out(cluster.worker, "stat", "--format=%a", "/opt/dlami/nvme").strip() == "1777"
-    assert jobs(cluster.worker) == ["ubuntu", "COMPLETED"], "accounting survives"
+    wait("the first job in sacct again", lambda: jobs(cluster.worker)[:2] == ["ubuntu", "COMPLETED"])
+    assert "login-ip-10-0-128-12" in out(cluster.controller, "scontrol", "show", "reservation")
 
 
 def test_a_replaced_worker_joins_under_its_old_name(cluster: Cluster) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from unbroken_node.step import Step
 from unbroken_node.steps import (
     accounting,
+    login,
     network,
     nvme,
     slurmctld,
@@ -24,5 +25,6 @@ STEPS: tuple[Step, ...] = (
     accounting.STEP,
     slurmctld.STEP,
     slurmd.STEP,
+    login.STEP,
     training.STEP,
 )

@@ -3,7 +3,8 @@
 The image's unit has a `$SLURMD_OPTIONS` placeholder for where the controllers are (observed, in AWS's own
 scripts). Without it slurmd asks DNS for a record that does not exist, for ever.
 
-Images that leave login nodes out of slurm.conf are not provided for: slurmd cannot run there.
+Older images leave login nodes out of slurm.conf (observed). They are not provided for: slurmd cannot run
+there, and this step ends with an error that says so.
 """
 
 from __future__ import annotations
