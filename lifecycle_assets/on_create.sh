@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What HyperPod runs on a new node, as root, from wherever it unpacked the bundle. It verifies the bundle,
 # copies it to where it can stay, finds a Python and runs the steps. Everything else is in unbroken_node/.
-# UNBROKEN_ROOT puts another folder in place of / (tests).
+# For tests: UNBROKEN_ROOT puts another folder in place of /, UNBROKEN_FLUSH_SECONDS another wait.
 set -euo pipefail
 
 # bundle::fail MESSAGE: the last line of the log, in the shape of the steps' own. 2: it could not run.
@@ -10,7 +10,6 @@ bundle::fail() {
     return 2
 }
 
-# bundle::python: print a Python that is new enough.
 bundle::python() {
     local name
     for name in python3 python3.13 python3.12 python3.11 python3.10; do
@@ -31,8 +30,7 @@ bundle::install() {
 
 # Every command here names its own failure: `set -e` does not reach into a function that is part of a pipe.
 bundle::run() {
-    local -r here=$1 root=$2
-    local python target
+    local here=$1 root=$2 python target
     (cd "$here" && sha256sum --check --quiet --strict SHA256SUMS) ||
         bundle::fail "the bundle is damaged or incomplete (lines above); upload it again" || return
     python=$(bundle::python) ||
@@ -53,7 +51,9 @@ main() {
     else
         bundle::run "$here" "$root" 2>&1 | tee -a "$log" || status=${PIPESTATUS[0]}
     fi
-    sync "$log" # the shipper must see the last line before the node is given up
+    sync "$log"
+    # A node that fails is given up at once. Its log's shipper gets the minute that AWS's own scripts give it.
+    ((status == 0)) || sleep "${UNBROKEN_FLUSH_SECONDS:-60}"
     return "$status"
 }
 

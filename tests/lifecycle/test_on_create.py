@@ -32,6 +32,13 @@ class Shim:
     root: Path
     programs: Path
     content_hash: str
+    waits: bool = False
+    """Whether it waits as on a real node."""
+
+    def fake(self, name: str, script: str) -> None:
+        (self.programs / name).unlink(missing_ok=True)
+        (self.programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (self.programs / name).chmod(0o755)
 
     def python(self, name: str = "python3", *, version_answer: int = 0, code: int = 0) -> None:
         path = self.programs / name
@@ -40,6 +47,7 @@ class Shim:
 
     def run(self, script: Path | None = None, **kwargs: object) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": str(self.programs), "UNBROKEN_ROOT": str(self.root)}
+        environment |= {} if self.waits else {"UNBROKEN_FLUSH_SECONDS": "0"}
         return subprocess.run(  # type: ignore[call-overload,no-any-return]
             ["/bin/bash", str(script or "on_create.sh")],
             **{"cwd": self.bundle, "env": environment, "text": True, "capture_output": True} | kwargs,
@@ -58,7 +66,7 @@ class Shim:
 def shim(tmp_path: Path, bundle: render.Bundle) -> Shim:
     programs = tmp_path / "programs"
     programs.mkdir()
-    for name in "cat cp cut dirname ln mkdir mv rm sha256sum sync tee touch".split():
+    for name in "cat cp cut dirname ln mkdir mv rm sha256sum sleep sync tee touch".split():
         found = shutil.which(name)
         assert found is not None
         (programs / name).symlink_to(found)
@@ -108,11 +116,21 @@ def test_the_exit_code_comes_through_and_the_failing_step_is_the_last_line(shim:
 
 def test_it_flushes_the_log_before_it_gives_up(shim: Shim) -> None:
     shim.python(code=7)
-    (shim.programs / "sync").unlink()
-    (shim.programs / "sync").write_text(f'#!/bin/sh\necho "$@" >{shim.root}/synced\n')
-    (shim.programs / "sync").chmod(0o755)
+    shim.fake("sync", f'echo "$@" >{shim.root}/synced')
     assert shim.run().returncode == 7
     assert (shim.root / "synced").read_text().strip() == str(shim.log)
+
+
+@pytest.mark.parametrize(("code", "waited"), [(7, "60"), (0, None)])
+def test_only_a_failed_node_waits_for_its_log_to_be_shipped(
+    shim: Shim, code: int, waited: str | None
+) -> None:
+    shim.python(code=code)
+    shim.waits = True
+    shim.fake("sleep", f'echo "$@" >{shim.root}/slept')
+    assert shim.run().returncode == code
+    slept = shim.root / "slept"
+    assert (slept.read_text().strip() if slept.exists() else None) == waited
 
 
 @pytest.mark.parametrize("name", ["python3.13", "python3.10"])

@@ -22,6 +22,16 @@ def test_a_missing_account_is_made_with_the_clusters_id(make_lab: MakeLab) -> No
     assert lab.run() == 0
     assert lab.host.machine.accounts["ubuntu"] == (1000, 1000, "/fsx/ubuntu")
     assert lab.host.owner("/fsx/ubuntu") == "1000:1000"
+    assert lab.host.mode("/fsx/ubuntu") == 0o700, "others on the cluster have no business there"
+
+
+def test_a_home_that_exists_keeps_its_mode(make_lab: MakeLab) -> None:
+    lab = make_lab(WORKER)
+    lab.host.machine.mount()
+    (lab.root / "fsx/ubuntu").mkdir()
+    (lab.root / "fsx/ubuntu").chmod(0o750)
+    assert lab.run() == 0
+    assert lab.host.mode("/fsx/ubuntu") == 0o750
 
 
 def test_the_images_account_keeps_its_id_and_gets_its_home_without_a_move(make_lab: MakeLab) -> None:
@@ -133,3 +143,24 @@ def test_a_public_key_of_another_pair_is_replaced(make_lab: MakeLab) -> None:
     public.write_text("ssh-ed25519 other\n")
     assert lab.run() == 0
     assert public.read_text() == wanted
+
+
+@pytest.mark.parametrize("name", ["", "id_ed25519", "id_ed25519.pub", "authorized_keys"])
+def test_root_follows_no_link_of_the_users(make_lab: MakeLab, tmp_path: Path, name: str) -> None:
+    lab = make_lab(WORKER)
+    assert lab.run() == 0
+    theirs, victim = lab.root / "fsx/ubuntu/.ssh" / name, tmp_path / "victim"
+    theirs.rename(tmp_path / "away")
+    victim.mkdir() if name == "" else victim.write_text("root's own")
+    victim.chmod(0o777 if name == "" else 0o666)
+    theirs.symlink_to(victim)
+    before = victim.stat()
+    assert lab.run() == 1
+    assert lab.last()["error"].endswith("put the file itself in its place")
+    after = victim.stat()
+    assert (after.st_mode, after.st_mtime_ns, after.st_ino) == (
+        before.st_mode,
+        before.st_mtime_ns,
+        before.st_ino,
+    )
+    assert victim.stat().st_ino not in lab.host.machine.owners

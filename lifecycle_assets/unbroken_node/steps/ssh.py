@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from unbroken_node import mounts
+from unbroken_node.errors import NodeError
 from unbroken_node.host import Host
 from unbroken_node.node import Node
 from unbroken_node.step import Step
@@ -42,6 +43,7 @@ def check(host: Host, node: Node) -> str | None:
 def apply(host: Host, node: Node) -> None:
     """Make what is missing; never replace a private key, and never drop a line a user authorized."""
     ssh = mounts.shared(host, node, folder(node))
+    _refuse_links(ssh)
     ssh.mkdir(mode=0o700, exist_ok=True)
     owner = f"{node.settings.user}:{node.settings.user}"
     if not (ssh / KEY).exists():
@@ -59,6 +61,13 @@ def apply(host: Host, node: Node) -> None:
 def folder(node: Node) -> str:
     """Return the user's .ssh."""
     return f"{node.settings.home}/.ssh"
+
+
+def _refuse_links(ssh: Path) -> None:
+    """The user owns the home: through a link there root would read, give away or change any file."""
+    for path in (ssh, *(ssh / name for name in (KEY, f"{KEY}.pub", "authorized_keys"))):
+        if path.is_symlink():
+            raise NodeError(f"{path} is a link, which root does not follow: put the file itself in its place")
 
 
 def _publish_new_key(host: Host, ssh: Path, owner: str) -> None:

@@ -16,7 +16,8 @@ from unbroken_node.node import Node
 from unbroken_node.step import Step
 
 SHELL = "/bin/bash"
-HOME_MODE = 0o755
+# Of a home made here; one that exists keeps the mode its owner gave it.
+HOME_MODE = 0o700
 IDLE_SECONDS = 30.0
 NOT_FOUND = 2  # getent's exit code
 
