@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from unbroken.ops.rehearse import capability
+from tests.unit.ops.fakes import Screen
+from unbroken.ops.rehearse import capability, run
+from unbroken.ops.rehearse.options import Options
 
 
 def v1(tmp_path: Path) -> Path:
@@ -48,3 +50,11 @@ def test_cgroup_v2_is_untried(tmp_path: Path) -> None:
 
 def test_no_cgroups_at_all(tmp_path: Path) -> None:
     assert capability.cgroup_kind(tmp_path) == "none"
+
+
+def test_a_reduced_rehearsal_says_first_what_it_lacks_and_how_to_get_it() -> None:
+    screen = Screen()
+    assert not run._capability(Options(Path("cluster.yaml"), reduced=True), screen)
+    kinds = [line.partition(":")[0].strip() for line in screen.lines]
+    assert kinds == ["This rehearsal is reduced", *["left out"] * 2, *["for the whole"] * 3]
+    assert any("systemd.unified_cgroup_hierarchy=0" in line for line in screen.lines)

@@ -17,10 +17,12 @@ LEFT_OUT = [
     "the nodes: no systemd, no Slurm; the lifecycle bundle is fetched, verified and compiled, not run",
     "the lost node and its replacement: a rank of a local run is killed instead",
 ]
-HOW_TO_GET_THE_WHOLE = (
-    "run as root (or with sudo) on Debian 12 or Ubuntu 22.04/24.04, in a virtual machine, or in a container "
-    "started with: docker run --privileged --cgroupns=private -v unbroken:/var/cache/unbroken -it debian:12"
-)
+WAYS_TO_THE_WHOLE = [
+    "be root (or have sudo) on Debian 12 or Ubuntu 22.04/24.04; a virtual machine will do",
+    "have cgroup v1 there: boot with systemd.unified_cgroup_hierarchy=0 on the kernel's command line",
+    "or, on such a machine, a container: docker run --privileged --cgroupns=private "
+    "-v unbroken:/var/cache/unbroken -it debian:12",
+]
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,8 @@ def _capability(options: Options, display: Display) -> bool:
         display.say(f"This rehearsal is reduced: {'; '.join(found.missing)}")
         for item in capability.LEFT_OUT:
             display.say(f"  left out: {item}")
-        display.say(f"  for the whole rehearsal: {capability.HOW_TO_GET_THE_WHOLE}")
+        for way in capability.WAYS_TO_THE_WHOLE:
+            display.say(f"  for the whole: {way}")
     return found.full
 
 
