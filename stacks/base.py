@@ -18,7 +18,7 @@ class ClusterStack(Stack):
     """
 
     def __init__(self, scope: Construct, area: str, config: ClusterConfig, description: str) -> None:
-        tags = {CLUSTER_TAG: config.name, **config.tags}
+        tags = {**config.tags, CLUSTER_TAG: config.name}
         super().__init__(
             scope,
             f"{config.name}-{area}",

@@ -82,6 +82,6 @@ class StorageStack(ClusterStack):
             ),
         )
         link.apply_removal_policy(removal)
-        # The link is checked against the bucket as it is made, so the bucket's policy comes first.
-        if self.data_bucket.policy:
-            link.node.add_dependency(self.data_bucket.policy)
+        # The link is checked against the bucket as it is made, so the bucket's policy comes first; and the link
+        # goes before the bucket is emptied, else exports could fill it again.
+        link.node.add_dependency(self.data_bucket)

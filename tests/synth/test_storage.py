@@ -50,11 +50,24 @@ def test_the_link_carries_changes_both_ways(mathstral: Synth) -> None:
     assert link["Properties"]["S3"] == {"AutoImportPolicy": events, "AutoExportPolicy": events}
     assert link["Properties"]["FileSystemPath"] == "/data"
     assert link["Properties"]["DataRepositoryPath"] == {"Fn::Join": ["", ["s3://", {"Ref": name}]]}
-    assert [body["Type"] for body in _bodies(mathstral, link["DependsOn"])] == ["AWS::S3::BucketPolicy"]
 
 
-def _bodies(synth: Synth, names: list[str]) -> list[dict[str, Any]]:
-    return [synth.template("storage")["Resources"][name] for name in names]
+@pytest.mark.parametrize(
+    ("shape", "before"),
+    [
+        ("mathstral", {"AWS::S3::Bucket", "AWS::S3::BucketPolicy"}),
+        # What a destroy undoes in the opposite order: exports would fill a bucket that is being emptied.
+        ("largest", {"AWS::S3::Bucket", "AWS::S3::BucketPolicy", "Custom::S3AutoDeleteObjects"}),
+    ],
+)
+def test_the_link_comes_after_all_of_its_bucket(
+    shape: str, before: set[str], request: pytest.FixtureRequest
+) -> None:
+    synth: Synth = request.getfixturevalue(shape)
+    resources = synth.template("storage")["Resources"]
+    needed = synth.one("storage", "AWS::FSx::DataRepositoryAssociation")["DependsOn"]
+    assert {resources[name]["Type"] for name in needed} == before
+    assert not [name for name in needed if "Lifecycle" in name]
 
 
 @pytest.mark.parametrize("shape", ["mathstral", "largest"])
