@@ -22,6 +22,9 @@ from unbroken.config.user import UserConfig
 
 AWS_RESERVED_ADDRESSES = 5
 """In every subnet (Amazon VPC user guide, "Subnet sizing")."""
+OWN_TAGS = "unbroken:"
+EVERY_NODES_PARTITION = "dev"
+"""HyperPod's default partition; it holds every node, whatever the cluster file says (observed)."""
 
 
 def _cluster_name(value: str) -> str:
@@ -50,8 +53,10 @@ def _tags(value: dict[str, str]) -> dict[str, str]:
                 f"has a tag AWS refuses: {key[:40]!r} (key 1-128 characters, not aws:, value at most 256)",
                 "use a tag such as team: research",
             )
+        if key.startswith(OWN_TAGS):
+            raise refusal(f"sets {key!r}, by which this project knows its own", "use another key")
     if len(value) > 40:
-        raise refusal(f"are {len(value)} tags; AWS takes 50, ten of which are ours", "use at most 40")
+        raise refusal(f"are {len(value)} tags; AWS takes 50, CDK's and ours among them", "use at most 40")
     return value
 
 
@@ -95,6 +100,11 @@ class ClusterConfig(Section):
     def faults(self) -> Iterator[Fault]:
         """The rules between sections."""
         yield from between_sections(self.model_dump())
+        yield from self._too_few_addresses()
+        yield from self._shared_folders()
+        yield from self._mixed_partition()
+
+    def _too_few_addresses(self) -> Iterator[Fault]:
         nodes = sum(group.num_instances for group in self.groups())
         subnet = IPv4Network(self.network.private_subnet_cidr)
         free = subnet.num_addresses - AWS_RESERVED_ADDRESSES
@@ -104,6 +114,33 @@ class ClusterConfig(Section):
                 str(subnet),
                 f"has {free} addresses for {nodes} nodes",
                 "use a larger range; nodes with several EFA interfaces need more than one address each",
+            )
+
+    def _shared_folders(self) -> Iterator[Fault]:
+        """On the shared file system, the home, the training code and the data bucket's mirror stay apart."""
+        home, code, data = self.user.name, "unbroken", self.storage.data_repository_path.split("/")[1]
+        if home == code:
+            rule = f"would have its home in {self.storage.mount_path}/{code}, where the training code is"
+            yield Fault(("user", "name"), home, rule, "use a name such as ubuntu")
+        if data in (home, code):
+            rule = f"is where {'the home of the user' if data == home else 'the training code'} is"
+            path = self.storage.data_repository_path
+            yield Fault(("storage", "data_repository_path"), path, rule, "use a path such as /data")
+        default = TrainingConfig.model_fields["python"].default
+        if self.training.python == default and not default.startswith(f"{self.storage.mount_path}/"):
+            rule = f"is not on the file system, which is mounted at {self.storage.mount_path}"
+            hint = f"set it to {self.storage.mount_path}/unbroken/env/bin/python3"
+            yield Fault(("training", "python"), default, rule, hint)
+
+    def _mixed_partition(self) -> Iterator[Fault]:
+        """The job runs on the first worker group, so its partition must not hold nodes of another type."""
+        types = {group.instance_type for group in self.worker_groups}
+        if len(types) > 1 and self.worker_groups[0].partition == EVERY_NODES_PARTITION:
+            yield Fault(
+                ("worker_groups", 0, "partition"),
+                EVERY_NODES_PARTITION,
+                "holds every node of the cluster, so the job could get nodes of another type",
+                "give the first group a partition of its own, such as train",
             )
 
 

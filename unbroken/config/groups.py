@@ -60,7 +60,7 @@ class ControllerGroup(InstanceGroup):
 
 
 class LoginGroup(InstanceGroup):
-    """Nodes people log in to, so that the controller stays theirs alone."""
+    """Nodes for people to log in to, so that the controller is left to Slurm. Jobs do not run on them."""
 
     name: GroupName = "login-group"
     """Name of the login group."""
@@ -74,4 +74,4 @@ class WorkerGroup(InstanceGroup):
     """Nodes that run jobs, all of one type."""
 
     partition: PartitionName = "dev"
-    """Slurm partition of the group; two groups may share one."""
+    """Slurm partition of the group; two groups may share one. ``dev`` holds every node in any case."""

@@ -28,7 +28,7 @@ worker_groups:
   - name: worker-group-1
     instance_type: ml.p4de.24xlarge
     num_instances: 4
-    partition: dev
+    partition: train
   - name: trainium
     instance_type: ml.trn1.32xlarge
     num_instances: 2

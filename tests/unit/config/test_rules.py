@@ -153,6 +153,36 @@ def test_a_partition_may_be_called_like_an_instance_type() -> None:
     assert worker(partition="ml.p5.48xlarge").partition == "ml.p5.48xlarge"
 
 
+def test_the_jobs_partition_holds_nodes_of_one_type() -> None:
+    """HyperPod's dev holds every node, whichever groups name it."""
+    other = worker(name="w2", instance_type="ml.g5.8xlarge", partition="other")
+    with pytest.raises(ValidationError, match="dev holds every node of the cluster"):
+        cluster(worker_groups=[worker(), other])
+    assert cluster(worker_groups=[worker(partition="train"), other]).groups()[1].name == "w1"
+    assert cluster(worker_groups=[worker(), worker(name="w2")]).groups()[2].name == "w2"
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"user": UserConfig(name="unbroken")}, "where the training code is"),
+        ({"user": UserConfig(name="data")}, "is where the home of the user is"),
+        ({"storage": StorageConfig(data_repository_path="/unbroken/env")}, "is where the training code is"),
+        ({"storage": StorageConfig(mount_path="/lustre")}, "is not on the file system"),
+    ],
+)
+def test_folders_of_the_file_system_stay_apart(changes: dict[str, Any], rule: str) -> None:
+    with pytest.raises(ValidationError, match=rule):
+        cluster(**changes)
+
+
+def test_another_mount_path_is_taken_with_an_interpreter_on_it() -> None:
+    training = TrainingConfig(python="/lustre/unbroken/env/bin/python3")
+    assert cluster(storage=StorageConfig(mount_path="/lustre"), training=training).training == training
+    elsewhere = TrainingConfig(python="/opt/conda/bin/python3")
+    assert cluster(storage=StorageConfig(mount_path="/lustre"), training=elsewhere).training == elsewhere
+
+
 def test_there_is_one_controller_and_at_least_one_worker_group() -> None:
     with pytest.raises(ValidationError, match="exactly one"):
         ControllerGroup(num_instances=2)
@@ -178,7 +208,14 @@ def test_boundaries_that_are_refused(arn: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tags", [{"aws:x": "1"}, {"k" * 129: "1"}, {"k": "v" * 257}, {str(n): "" for n in range(41)}]
+    "tags",
+    [
+        {"aws:x": "1"},
+        {"k" * 129: "1"},
+        {"k": "v" * 257},
+        {str(n): "" for n in range(41)},
+        {"unbroken:cluster": "x"},
+    ],
 )
 def test_tags_that_are_refused(tags: dict[str, str]) -> None:
     with pytest.raises(ValidationError):

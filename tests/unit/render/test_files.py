@@ -15,7 +15,12 @@ from unbroken.config import ClusterConfig
 
 SCHEMA = Path(render.__file__).parent / "node.schema.json"
 WORKERS = [
-    {"name": "worker-group-1", "instance_type": "ml.p4de.24xlarge", "num_instances": 4},
+    {
+        "name": "worker-group-1",
+        "instance_type": "ml.p4de.24xlarge",
+        "num_instances": 4,
+        "partition": "train",
+    },
     {"name": "small", "instance_type": "ml.g5.12xlarge", "num_instances": 2, "partition": "debug"},
 ]
 
@@ -33,6 +38,7 @@ LOGIN: dict[str, object] = {"login_group": {"name": "login-group"}}
 OTHER: dict[str, object] = {
     "storage": {"mount_path": "/shared"},
     "user": {"name": "researcher", "uid": 2001},
+    "training": {"python": "/shared/unbroken/env/bin/python3"},
     "region": "eu-central-1",
     "network": {"availability_zone_id": "euc1-az1"},
 }
@@ -89,7 +95,7 @@ def test_provisioning_parameters_have_one_key_a_line() -> None:
         "controller_group": "controller-machine",
         "login_group": "login-group",
         "worker_groups": [
-            {"instance_group_name": "worker-group-1", "partition_name": "dev"},
+            {"instance_group_name": "worker-group-1", "partition_name": "train"},
             {"instance_group_name": "small", "partition_name": "debug"},
         ],
         "fsx_dns_name": "fs-1.fsx.us-west-2.amazonaws.com",
@@ -126,7 +132,7 @@ def test_tokens_pass_through_unchanged() -> None:
 def test_the_jobs_header_follows_the_first_worker_group() -> None:
     script = render.job(cluster(), None)["job.sbatch"]
     assert script.startswith("#!/usr/bin/env bash\n")
-    for line in ("--job-name=mathstral-7b", "--partition=dev", "--nodes=4"):
+    for line in ("--job-name=mathstral-7b", "--partition=train", "--nodes=4"):
         assert f"#SBATCH {line}\n" in script
     assert "--ranks-per-node 8" in script
     assert "cd '/fsx/ubuntu/jobs/mathstral-7b'" in script
