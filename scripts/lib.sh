@@ -87,3 +87,9 @@ shell_scripts() {
     find . \( -name .git -o -name .venv -o -name node_modules -o -name out -o -name cdk.out \) -prune -o -type f -print0 |
         xargs -0 grep -lIE -m1 '^#!.*\b(bash|sh)$' -- | sort
 }
+
+# large_downloads: of what pip says, only what takes long
+large_downloads() {
+    awk '/^ *Downloading .*\(([0-9][0-9]+(\.[0-9]+)? MB|[0-9.]+ GB)\)/ { sub(/^ */, "setup:   "); print; fflush() }
+        /^Installing collected packages/ { print "setup:   Installing"; fflush() }' >&2
+}

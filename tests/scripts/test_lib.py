@@ -66,3 +66,20 @@ def test_what_root_made_is_given_back(tmp_path: Path) -> None:
     ran, gave = done.stdout.splitlines()
     assert ran.endswith("some-program an-argument")
     assert "chown -h 1000:1000" in gave
+
+
+def test_of_pip_only_what_takes_long_is_told(tmp_path: Path) -> None:
+    said = (
+        "Collecting boto3==1.43.0",
+        "  Downloading boto3-1.43.0-py3-none-any.whl (140 kB)",
+        "  Downloading small-1-py3-none-any.whl (1.2 MB)",
+        "  Downloading aws_cdk_lib-2.275.0-py3-none-any.whl (51.3 MB)",
+        "Installing collected packages: boto3, aws-cdk-lib",
+    )
+    words = "\n".join(said)
+    done = _shell(f"printf '%s\n' '{words}' | large_downloads")
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        "setup:   Downloading aws_cdk_lib-2.275.0-py3-none-any.whl (51.3 MB)",
+        "setup:   Installing",
+    ]
