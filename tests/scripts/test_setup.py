@@ -95,3 +95,13 @@ def test_a_second_set_up_waits_for_the_first(checkout: Path) -> None:
         assert second.stderr and "another set-up" in second.stderr.readline()
         first.communicate("\n")
         assert "no Python 3.10" in second.communicate()[1]
+
+
+@pytest.mark.skipif(not (ROOT / "node_modules/.stamp").exists(), reason="this checkout was not set up")
+def test_cdk_needs_nothing_but_the_environment() -> None:
+    """On a machine without Node.js the environment's own is found."""
+    folder = str(ROOT / ".venv/bin")
+    done = subprocess.run(
+        [f"{folder}/cdk", "--version"], env={"PATH": folder}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
