@@ -6,10 +6,12 @@ Exit codes: 0 ok, 1 a check failed, 2 could not run. Verbs are imported when the
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from types import FrameType
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -167,4 +169,12 @@ def _explained(error: Exception) -> int:
 
 def run() -> None:
     """The entry point of the `unbroken` command."""
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupted)  # typer would end without a word
     sys.exit(exit_code(app))
+
+
+def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Ctrl-C outside of what cleans up after itself."""
+    output.talk("interrupted")
+    sys.exit(128 + signal.SIGINT)

@@ -85,7 +85,7 @@ class Moving:
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self.stream = stream
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal may say something while its thread is writing
         self._title = ""
         self._detail = ""
         self._start = 0.0

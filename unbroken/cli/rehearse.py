@@ -40,6 +40,8 @@ def rehearse_verb(
         except StageFailed as error:
             shown.close()
             _explain(error, out)
+            if keep and kept.is_up(out):
+                _say_kept()
             raise
         except Interrupted as error:
             shown.close()

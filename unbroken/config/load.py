@@ -25,7 +25,7 @@ DEFAULT_FILE = Path("clusters/mathstral.yaml")
 
 def find(explicit: str | None, env: Mapping[str, str]) -> Path:
     """Which file to read: the one named, else $UNBROKEN_CLUSTER, else ./cluster.yaml, else the default."""
-    if explicit:
+    if explicit is not None:
         return Path(explicit)
     if env.get(ENV_VARIABLE):
         return Path(env[ENV_VARIABLE])
@@ -50,9 +50,11 @@ def load(path: Path) -> ClusterConfig:
 def _text(path: Path) -> str:
     """The file's text. ConfigError where there is none to read."""
     try:
-        if path.stat().st_size > MAX_BYTES:
+        with path.open("rb") as file:  # a device has no size to ask for
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
             raise ConfigError([_whole(path, f"is larger than {MAX_BYTES} bytes", "name a cluster file")])
-        return path.read_bytes().decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         rule = f"is not UTF-8 text (byte {error.start})"
         raise ConfigError([_whole(path, rule, "save the file as UTF-8")]) from None

@@ -69,6 +69,15 @@ def find(identity: str | None = None, base: Path | None = None) -> Kept:
     )
 
 
+def is_up(out: Path) -> bool:
+    """Whether a rehearsal with this output folder was left up."""
+    where = [
+        json.loads((found.state / places.KEPT_RECORD).read_text())
+        for found in sweep.kept(places.base_folder())
+    ]
+    return str(out.resolve()) in (record["out"] for record in where)
+
+
 def status(kept: Kept) -> dict[str, Any]:
     """The rehearsal's nodes with their states in Slurm; the shape is version 1."""
     slurm = kept.cluster.slurm_states()

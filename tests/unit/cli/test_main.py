@@ -44,6 +44,18 @@ def test_errors_become_exit_codes(
     assert captured.err in ("error: no\n\nhint: try\n", "interrupted\n")
 
 
+def test_ctrl_c_ends_with_a_word() -> None:
+    code = (
+        "import os, signal; from unbroken.cli import main, start\n"
+        "@main.app.command()\n"
+        "def pressed() -> None: os.kill(os.getpid(), signal.SIGINT)\n"
+        "start.run()"
+    )
+    argv = [sys.executable, "-c", code, "pressed"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
 def test_an_error_of_ours_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         main.exit_code(raising(ZeroDivisionError()))

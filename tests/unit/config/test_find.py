@@ -18,3 +18,14 @@ def test_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.find(None, {"UNBROKEN_CLUSTER": ""}) == Path("cluster.yaml")
     assert config.find(None, env) == Path("from-env.yaml")
     assert config.find("named.yaml", env) == Path("named.yaml")
+
+
+def test_an_empty_name_is_not_taken_for_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(config.ConfigError, match="Is a directory"):
+        config.load(config.find("", {}))
+
+
+def test_a_file_without_an_end_is_refused() -> None:
+    with pytest.raises(config.ConfigError, match="is larger than"):
+        config.load(Path("/dev/zero"))

@@ -22,3 +22,23 @@ def test_a_signal_interrupts_once(number: signal.Signals) -> None:
     assert caught.value.exit_code == 128 + number
     assert said == ["cleaning up; this takes a few seconds"]
     assert signal.getsignal(number) == before
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    said: list[str] = []
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with as_exceptions(said.append) as answers:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert (said, answers.interrupted) == ([], False)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_cleaning_up_is_not_interrupted() -> None:
+    said: list[str] = []
+    with as_exceptions(said.append) as answers:
+        answers.only_said()
+        os.kill(os.getpid(), signal.SIGINT)
+    assert said == ["cleaning up; this takes a few seconds"]
+    assert not answers.interrupted

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from unbroken.ops.rehearse import places, sweep
 from unbroken.ops.rehearse.places import Owner, Places
 
@@ -24,7 +26,12 @@ def make(base: Path, name: str, owner: Owner | None) -> Path:
 def test_a_dead_owners_rehearsal_is_swept(tmp_path: Path) -> None:
     state = make(tmp_path, "dead", GONE)
     cleaned: list[str] = []
-    assert sweep.sweep(tmp_path, [cleaned.append]) == ["dead"]
+
+    def clean(identity: str) -> list[str]:
+        cleaned.append(identity)
+        return []
+
+    assert sweep.sweep(tmp_path, [clean]) == ["dead"]
     assert cleaned == ["dead"]
     assert not state.exists()
 
@@ -52,6 +59,24 @@ def test_kept_rehearsals_are_those_whose_server_runs(tmp_path: Path) -> None:
     make(tmp_path, "down", Owner(GONE.pid, GONE.start, kept=True))
     make(tmp_path, "running", Owner.process(os.getpid()))
     assert [found.id for found in sweep.kept(tmp_path)] == ["up"]
+
+
+def test_what_could_not_be_removed_is_told(tmp_path: Path) -> None:
+    state = make(tmp_path, "dead", GONE)
+    found = sweep.Found("dead", state, None)
+    assert sweep.remove(found, [lambda identity: [f"cgroup {identity}"]]) == ["cgroup dead"]
+
+
+def test_a_folder_another_sweep_removes_meanwhile_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = make(tmp_path, "dead", None)
+
+    def gone(_: Path) -> None:
+        state.rmdir()
+
+    monkeypatch.setattr(sweep, "read_owner", gone)
+    assert sweep.sweep(tmp_path, []) == ["dead"]
 
 
 def test_no_folder_no_rehearsals(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,20 +24,39 @@ class Interrupted(KeyboardInterrupt):
         return 128 + self.number
 
 
-@contextmanager
-def as_exceptions(said: Callable[[str], None]) -> Iterator[None]:
-    """Inside, the first signal raises Interrupted; further ones are answered with a sentence."""
-    came: list[int] = []
+class Answers:
+    """What becomes of signals inside `as_exceptions`."""
 
-    def handler(number: int, _: FrameType | None) -> None:
-        came.append(number)
-        if len(came) == 1:
+    def __init__(self, said: Callable[[str], None]) -> None:
+        self.interrupted = False
+        """Whether one of them raised."""
+        self._said = said
+        self._cleaning_up = False
+
+    def only_said(self) -> None:
+        """From now on no signal raises: what runs now is the cleaning up."""
+        self._cleaning_up = True
+
+    def __call__(self, number: int, _: FrameType | None) -> None:
+        """The signal handler."""
+        if not self._cleaning_up:
+            self._cleaning_up = self.interrupted = True
             raise Interrupted(number)
-        said("cleaning up; this takes a few seconds")
+        with contextlib.suppress(RuntimeError):  # the signal came in the middle of a write to the same stream
+            self._said("cleaning up; this takes a few seconds")
 
-    previous = {number: signal.signal(number, handler) for number in SIGNALS}
+
+@contextmanager
+def as_exceptions(said: Callable[[str], None]) -> Iterator[Answers]:
+    """Inside, the first signal raises Interrupted; further ones are answered with a sentence.
+
+    A signal that was ignored before stays ignored: who starts us with nohup wants no end by SIGHUP.
+    """
+    answers = Answers(said)
+    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    previous = {number: signal.signal(number, answers) for number in heard}
     try:
-        yield
+        yield answers
     finally:
         for number, old in previous.items():
             signal.signal(number, old)

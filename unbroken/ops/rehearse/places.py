@@ -7,7 +7,8 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -118,16 +119,27 @@ def create(out: Path, base: Path) -> Places:
     """A state folder of a new id, owned by this process; CannotRun names a folder that cannot be written."""
     identity = f"{time.strftime('%m%d%H%M%S')}-{secrets.token_hex(2)}"
     places = Places(identity, base / identity, out.resolve())
-    try:
+    with removed_on_failure(places.state):
         base.mkdir(parents=True, exist_ok=True)
         places.state.mkdir(mode=0o755)
         places.write_owner(Owner.process(os.getpid()))
         # The logs of the run before would be read as this one's.
         shutil.rmtree(places.out / "logs", ignore_errors=True)
         (places.out / "logs").mkdir(parents=True)
+    return places
+
+
+@contextmanager
+def removed_on_failure(state: Path) -> Iterator[None]:
+    """Inside, a failure leaves no state folder; CannotRun names a file that could not be written."""
+    try:
+        yield
     except OSError as error:
+        shutil.rmtree(state, ignore_errors=True)
         raise CannotRun(
-            f"{error.filename or places.state}: {error.strerror}",
+            f"{error.filename or state}: {error.strerror or error}",
             "free some space, or pass another --out DIR",
         ) from error
-    return places
+    except BaseException:
+        shutil.rmtree(state, ignore_errors=True)
+        raise

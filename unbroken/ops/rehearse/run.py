@@ -33,12 +33,13 @@ def rehearse(options: Options, display: Display) -> Report:
     chosen = fewer_workers(declared, _workers(options, declared))
     root = places.project_root()
     whole = _capability(options, display)
-    with as_exceptions(display.say):
+    with as_exceptions(display.say) as signals:
         context = _prepare(options, declared, chosen, root, whole, display)
         try:
             return _story(context)
         finally:
-            _clean_up(context)
+            signals.only_said()
+            _clean_up(context, keep=options.keep and not signals.interrupted)
 
 
 def _check(options: Options) -> None:
@@ -65,7 +66,7 @@ def _capability(options: Options, display: Display) -> bool:
     return found.full
 
 
-def cleaners(whole: bool) -> list[Callable[[str], object]]:
+def cleaners(whole: bool) -> list[Callable[[str], list[str]]]:
     """What removes the traces of a rehearsal by its id, beyond its state folder."""
     return [sweep_id] if whole else []
 
@@ -85,16 +86,16 @@ def _prepare(
     if swept:
         display.say(f"removed what killed rehearsals left: {', '.join(swept)}")
     where = places.create(options.out, base)
-    if chosen is not declared:
-        write_cluster_file(chosen, where.cluster_file)
-    events = EventLog(where.events)
-    before, after = (c.worker_groups[0].num_instances for c in (declared, chosen))
-    setup = reporting.Setup(
-        options, chosen, overlay(options), whole, (before, after) if before != after else None
-    )
-    reporting.begin(where, events, setup)
-    server = ServerProcess(where.state, chosen.region, reduced=not whole, keep=options.keep)
-    return Context(options, chosen, root, where, events, display, Stages(events, display), whole, server)
+    with places.removed_on_failure(where.state):
+        if chosen is not declared:
+            write_cluster_file(chosen, where.cluster_file)
+        events = EventLog(where.events)
+        before, after = (c.worker_groups[0].num_instances for c in (declared, chosen))
+        changed = (before, after) if before != after else None
+        reporting.begin(where, events, reporting.Setup(options, chosen, overlay(options), whole, changed))
+        server = ServerProcess(where.state, chosen.region, reduced=not whole, keep=options.keep)
+        stages = Stages(events, display)
+        return Context(options, chosen, root, where, events, display, stages, whole, server)
 
 
 def _story(context: Context) -> Report:
@@ -141,16 +142,17 @@ def _report_failure(context: Context, error: OpsError) -> None:
         context.display.say(f"the report could not be written: {type(problem).__name__}: {problem}")
 
 
-def _clean_up(context: Context) -> None:
+def _clean_up(context: Context, keep: bool) -> None:
     """Leave nothing behind, or where the cluster is kept, say whose it is now."""
     _copy_log(context)
-    if context.options.keep and context.deployed and sweep.server_pid(context.places.state):
+    if keep and context.deployed and sweep.server_pid(context.places.state):
         _hand_over(context)
         return
     _stop_server(context)
-    for cleaner in cleaners(context.full):
-        cleaner(context.places.id)
-    shutil.rmtree(context.places.state, ignore_errors=True)
+    for left in sweep.remove(
+        sweep.Found(context.places.id, context.places.state, None), cleaners(context.full)
+    ):
+        context.display.say(f"could not be removed: {left}")
 
 
 def _stop_server(context: Context) -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from unbroken.ops.rehearse.places import Owner, process_start, read_owner
 
 KILL_SECONDS = 10.0
+FOLDER_SECONDS = 2.0
 POLL_SECONDS = 0.05
 SERVER_MODULE = "unbroken.rehearsal.server"
 YOUNG_SECONDS = 30.0
 """A folder this young without an owner is one that is just being made."""
+
+Cleaners = Sequence[Callable[[str], list[str]]]
+"""Each removes one kind of trace of a rehearsal, by its id, and returns what it could not remove."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ def rehearsals(base: Path) -> list[Found]:
     """All state folders, oldest first."""
     if not base.is_dir():
         return []
-    folders = sorted((f for f in base.iterdir() if f.is_dir()), key=lambda f: f.stat().st_mtime)
+    folders = sorted((f for f in base.iterdir() if f.is_dir()), key=_changed)
     return [Found(folder.name, folder, read_owner(folder)) for folder in folders]
 
 
@@ -48,13 +53,19 @@ def abandoned(base: Path, now: Callable[[], float] = time.time) -> list[Found]:
 
 def _in_use(found: Found, now: float) -> bool:
     if found.owner is None:
-        return now - found.state.stat().st_mtime < YOUNG_SECONDS
+        return now - _changed(found.state) < YOUNG_SECONDS
     return found.owner.alive()
 
 
-def sweep(
-    base: Path, cleaners: list[Callable[[str], object]], now: Callable[[], float] = time.time
-) -> list[str]:
+def _changed(folder: Path) -> float:
+    """When a folder was last changed; long ago where another rehearsal has just removed it."""
+    try:
+        return folder.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def sweep(base: Path, cleaners: Cleaners, now: Callable[[], float] = time.time) -> list[str]:
     """Remove what abandoned rehearsals left: server, cgroups (the cleaners), folder. Returns their ids."""
     swept = []
     for found in abandoned(base, now):
@@ -63,12 +74,21 @@ def sweep(
     return swept
 
 
-def remove(found: Found, cleaners: list[Callable[[str], object]]) -> None:
-    """End one rehearsal for good; safe when most of it is gone already."""
+def remove(found: Found, cleaners: Cleaners) -> list[str]:
+    """End one rehearsal for good; safe when most of it is gone already. Returns what could not be removed."""
     end_server(found)
-    for cleaner in cleaners:
-        cleaner(found.id)
-    shutil.rmtree(found.state, ignore_errors=True)
+    left = [what for cleaner in cleaners for what in cleaner(found.id)]
+    _remove_folder(found.state)
+    return [*left, *([str(found.state)] if found.state.exists() else [])]
+
+
+def _remove_folder(state: Path) -> None:
+    """Remove it, also while the last process of a killed rehearsal still writes there."""
+    deadline = time.monotonic() + FOLDER_SECONDS
+    shutil.rmtree(state, ignore_errors=True)
+    while state.exists() and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        shutil.rmtree(state, ignore_errors=True)
 
 
 def end_server(found: Found) -> None:
@@ -77,7 +97,8 @@ def end_server(found: Found) -> None:
     if pid is None:
         return
     start = process_start(pid)
-    os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + KILL_SECONDS
     while process_start(pid) == start and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
