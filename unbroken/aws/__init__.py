@@ -1,7 +1,7 @@
 """The customer's side of AWS, and the only place that uses boto3.
 
 ``gateway.py`` says what the verbs may ask; ``boto.py`` asks AWS, or the embedded AWS, which it cannot tell
-apart.
+apart. No verb asks yet: this version's are about the rehearsal. Tests do, to hold the embedded AWS to boto3.
 """
 
 from unbroken.aws.boto import BotoAws

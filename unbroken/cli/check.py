@@ -23,10 +23,7 @@ def check_file(explicit: str | None, as_json: bool) -> None:
 def rows(cluster: config.ClusterConfig) -> list[tuple[str, str]]:
     """The summary as pairs of words."""
     storage, training = cluster.storage, cluster.training
-    groups = [
-        (group.name, f"{getattr(group, 'num_instances', 1)} x {group.instance_type}")
-        for group in cluster.groups()
-    ]
+    groups = [(group.name, f"{group.num_instances} x {group.instance_type}") for group in cluster.groups()]
     return [
         ("cluster", f"{cluster.name} in {cluster.region} ({cluster.network.availability_zone_id})"),
         *groups,

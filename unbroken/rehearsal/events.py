@@ -1,7 +1,8 @@
 """The rehearsal's event log: one JSON object a line, appended by several processes, read by the report.
 
-Every line has `t` (seconds since the epoch), `source`, `kind`, `subject` and `data`. The kinds are listed in
-docs/reference; this module neither knows nor checks them, so that a new source needs no change here.
+Every line has `t` (seconds since the epoch), `source`, `kind`, `subject` and `data`. The kinds are
+listed in docs/reference/rehearsal-files.md; this module neither knows nor checks them, so that a new source
+needs no change here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The top layer: the files of ``image/`` laid over Debian, and that tree's own set-up script run inside.
 
-The programs and units in ``image/`` document themselves; ``tools`` makes the replayed programs.
+The programs and units in ``image/`` document themselves.
 """
 
 from __future__ import annotations
