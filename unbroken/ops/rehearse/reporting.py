@@ -38,9 +38,9 @@ REDUCED_REAL = [
 EMULATED = [
     "AWS: CloudFormation, S3, IAM, EC2, FSx (an embedded server on loopback)",
     "SageMaker HyperPod: cluster and node states, agents, replacement, auto-resume",
-    "FSx for Lustre: a memory file system under the same mount command",
+    "FSx for Lustre: a memory file system under the same mount command; its link to S3 moves nothing",
 ]
-REPLAYED = ["GPUs and EFA: device nodes and recorded tool output"]
+REPLAYED = ["GPUs and EFA: device nodes that do nothing, and a few recorded answers of nvidia-smi"]
 _CUSTOM = "CDK's two custom resources: their effect is replayed, their Lambda code is not run"
 
 
@@ -77,7 +77,7 @@ def _cluster(config: ClusterConfig) -> dict[str, Any]:
         {
             "name": group.name,
             "instance_type": group.instance_type,
-            "num_instances": getattr(group, "num_instances", 1),
+            "num_instances": group.num_instances,
         }
         for group in config.groups()
     ]
