@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from unbroken.ops.rehearse import leftovers
 from unbroken.ops.rehearse.context import Context, tell_nodes
+from unbroken.ops.rehearse.node_failure import node_failure
 from unbroken.ops.rehearse.stages import StageFailed
 from unbroken.rehearsal.aws.process import ServerError
-from unbroken.rehearsal.events import Follower, read
+from unbroken.rehearsal.events import Follower
 
 
 def start_aws(context: Context) -> None:
@@ -36,31 +37,10 @@ def deploy(context: Context) -> None:
         try:
             context.cdk().deploy(stack_done, lambda: tell_nodes(follower, stage.detail))
         except StageFailed as error:
-            raise lifecycle_failure(context) or error from None
+            raise node_failure(context.places) or error from None
         finally:
             stage.note = f"{len(done)} stacks"
         context.deployed = True
-
-
-def lifecycle_failure(context: Context) -> StageFailed | None:
-    """The lifecycle step that failed on a node, if that is why the deploy failed."""
-    events = read(context.places.events)
-    steps = [event for event in events if (event.source, event.kind) == ("node", "lifecycle")]
-    failed = [event for event in steps if event.data.get("result") == "failed"]
-    if not failed:
-        return None
-    node, step = failed[0].subject, failed[0].data.get("step")
-    words = ("step", "result", "error")
-    said = [
-        "  ".join(str(event.data[word]) for word in words if event.data.get(word))
-        for event in steps
-        if event.subject == node
-    ]
-    return StageFailed(
-        f"lifecycle step {step} failed on {node}: {failed[0].data.get('error', 'no message')}",
-        f"its whole log is in {context.places.out / 'events.jsonl'}",
-        "\n".join(dict.fromkeys(said)),
-    )
 
 
 def destroy(context: Context) -> None:

@@ -7,6 +7,7 @@ from unbroken.ops.rehearse import deployment, drill
 from unbroken.ops.rehearse.cluster import Cluster, wait_for
 from unbroken.ops.rehearse.context import Context
 from unbroken.ops.rehearse.job import Job
+from unbroken.ops.rehearse.node_failure import node_failure
 from unbroken.ops.rehearse.options import overlay
 from unbroken.ops.rehearse.stages import StageFailed
 from unbroken.rehearsal.events import Event
@@ -104,7 +105,10 @@ def train(context: Context, job: Job) -> None:
         with context.stages.stage("fault", f"Fault: {fault.name} ({fault.kind})") as stage:
             event = drill.break_node(fault, node, job, context.events, stage)
         with context.stages.stage("recovery", "Recover") as stage:
-            drill.recover(fault, job, context.events, event, stage)
+            try:
+                drill.recover(fault, job, context.events, event, stage)
+            except StageFailed as error:
+                raise node_failure(context.places, since=event.t) or error from None
     with context.stages.stage("finish", "Train to the end") as stage:
         job.until(
             "end of the job", lambda watch: watch.state == "COMPLETED", drill.FINISH_SECONDS, stage.detail
