@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,3 +31,35 @@ def cost(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Cost:
 def best(argv: Sequence[str], cwd: Path, env: Mapping[str, str], times: int = 5) -> Cost:
     """The cheapest of several runs by CPU seconds: noise only ever adds."""
     return min((cost(argv, cwd, env) for _ in range(times)), key=lambda c: c.cpu_seconds)
+
+
+class PeakMemory:
+    """Context manager: the most memory the machine used beyond what it used before, in GiB.
+
+    Machine-wide, so that memory file systems and every process count; run it on a machine that does nothing else.
+    """
+
+    def __enter__(self) -> PeakMemory:
+        self._before = self._least = available_kib()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.25):
+            self._least = min(self._least, available_kib())
+
+    @property
+    def gib(self) -> float:
+        return (self._before - self._least) / 1024**2
+
+
+def available_kib() -> int:
+    """MemAvailable of /proc/meminfo."""
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
