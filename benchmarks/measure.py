@@ -36,7 +36,7 @@ def best(argv: Sequence[str], cwd: Path, env: Mapping[str, str], times: int = 5)
 class PeakMemory:
     """Context manager: the most memory the machine used beyond what it used before, in GiB.
 
-    Machine-wide, so that memory file systems and every process count; run it on a machine that does nothing else.
+    Machine-wide, so that memory file systems and every process count: run it on an otherwise idle machine.
     """
 
     def __enter__(self) -> PeakMemory:
