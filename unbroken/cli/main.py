@@ -87,7 +87,6 @@ def rehearse(
     short: Annotated[bool, typer.Option("--short", help="Two workers at most and few steps.")] = False,
     rehearsal: Rehearsal = None,
     as_json: Json = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing (it asks nothing yet).")] = False,
 ) -> None:
     """Deploy the cluster on this machine, run its job, break a node, watch it recover, destroy it all."""
     from unbroken.cli.rehearse import rehearse_verb, take_down

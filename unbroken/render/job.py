@@ -41,20 +41,8 @@ class Overlay:
     num_steps: int | None = None
     checkpoint_every: int | None = None
     """Steps between two checkpoints."""
-    validate_every: int | None = None
-    """Steps between two validations; 0 for none."""
-    validate_batches: int | None = None
     context_length: int | None = None
     """Tokens in one sample."""
-    train_batch_size: int | None = None
-    val_batch_size: int | None = None
-    learning_rate: float | None = None
-    min_learning_rate: float | None = None
-    warmup_fraction: float | None = None
-    precision: str | None = None
-    activation_offloading: bool | None = None
-    init_timeout_seconds: int | None = None
-    step_timeout_seconds: int | None = None
 
     def values(self) -> dict[str, object]:
         """Return the settings that this overlay sets."""

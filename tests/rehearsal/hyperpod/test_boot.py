@@ -123,6 +123,14 @@ def test_agent_is_told_what_the_instance_types_have() -> None:
     assert (spec.gpus, spec.role_name, spec.ebs_gib) == (8, "execution", 0) and spec.nvme_gib > 0
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_agent_is_told_whether_login_nodes_are_in_slurm(told: bool) -> None:
+    bench = Bench(login_nodes_in_slurm=told)
+    bench.up(1)
+    agent = json.loads(bench.machine(CONTROLLER).files[f"{CONFIG}/cluster_agent.json"])
+    assert agent["Emulator"]["LoginNodesInSlurm"] is told
+
+
 @pytest.mark.behaviour("HP015")
 def test_resource_config_has_the_shape_seen() -> None:
     bench = Bench()

@@ -65,7 +65,11 @@ def _agent(cluster: Cluster, config_uri: str, settings: Settings) -> dict[str, A
             "CreateMagneticReservations": False,
         },
         "NodeRecovery": cluster.request.get("NodeRecovery", "Automatic"),
-        "Emulator": {"Gres": settings.gres, "InstanceTypes": _shapes(cluster)},
+        "Emulator": {
+            "Gres": settings.gres,
+            "LoginNodesInSlurm": settings.login_nodes_in_slurm,
+            "InstanceTypes": _shapes(cluster),
+        },
     }
 
 

@@ -63,6 +63,9 @@ class Settings:
     gres: bool = False
     """Give GPU nodes ``Gres=gpu:N`` in Slurm. Both forms were seen on AWS."""
 
+    login_nodes_in_slurm: bool = True
+    """Have login nodes in slurm.conf, as current machine images have them; older ones do not."""
+
 
 class Clock(Protocol):
     """Time, so that tests need not wait for it."""

@@ -15,11 +15,10 @@ Answer = dict[str, Any]
 _PAGE = 100
 _KEPT_SPEC = (
     "InstanceGroupName", "InstanceType", "LifeCycleConfig", "ExecutionRole", "ThreadsPerCore",
-    "InstanceStorageConfigs", "OnStartDeepHealthChecks", "TrainingPlanArn", "OverrideVpcConfig",
-    "SlurmConfig",
+    "InstanceStorageConfigs", "OnStartDeepHealthChecks", "TrainingPlanArn",
 )  # fmt: skip
 _KEPT_REQUEST = ("VpcConfig", "Orchestrator", "NodeRecovery", "NodeProvisioningMode", "ClusterRole")
-_KEPT_NODE = ("LifeCycleConfig", "ThreadsPerCore", "InstanceStorageConfigs", "OverrideVpcConfig")
+_KEPT_NODE = ("LifeCycleConfig", "ThreadsPerCore", "InstanceStorageConfigs")
 
 
 def describe_cluster(world: World, request: Request) -> Answer:
