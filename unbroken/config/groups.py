@@ -60,7 +60,10 @@ class ControllerGroup(InstanceGroup):
 
 
 class LoginGroup(InstanceGroup):
-    """Nodes for people to log in to, so that the controller is left to Slurm. Jobs do not run on them."""
+    """Nodes for people to log in to, so that the controller is left to Slurm. Jobs do not run on them.
+
+    The machine image must list login nodes in Slurm, as HyperPod's current ones do.
+    """
 
     name: GroupName = "login-group"
     """Name of the login group."""
