@@ -121,8 +121,13 @@ def test_a_built_root_is_found_without_root_or_network(
     final = tmp_path / rootfs._name()
     final.mkdir()
     (final / "layers").write_text("image-1\ndebian-1\n")
+    for name in ("image-1", "debian-1"):
+        (tmp_path / name).mkdir()
     assert rootfs.ensure(print) == final
     assert rootfs.layers(final) == [tmp_path / "image-1", tmp_path / "debian-1"]
+    (tmp_path / "image-1").rmdir()
+    with pytest.raises(RootFsError, match="needs root"):  # it is built again, and not taken for whole
+        rootfs.ensure(print)
 
 
 def test_what_nobody_used_for_a_month_is_removed(tmp_path: Path) -> None:

@@ -36,6 +36,16 @@ def test_the_first_cause_is_named(tmp_path: Path) -> None:
     assert reason(log) == "AWS::FSx::FileSystem failed: Fs (Fs1) no such capacity"
 
 
+def test_what_the_app_raised_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "jsii.errors.JavaScriptError: \n  Error: ENOSPC: no space\n"
+        "    raise RuntimeError(resp.error) from JavaScriptError(resp.stack)\n"
+        "RuntimeError: ENOSPC: no space\npython app.py: Subprocess exited with error 1\n"
+    )
+    assert reason(log) == "RuntimeError: ENOSPC: no space"
+
+
 def test_else_the_first_error_else_the_last_line(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("a\nTypeError: x\nb\n")

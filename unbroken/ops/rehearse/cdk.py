@@ -18,6 +18,8 @@ from unbroken.rehearsal.aws import environment as embedded
 POLL_SECONDS = 0.2
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _DONE = re.compile(r"^\s*\u2705\s+(\S+?)(?:\s*\((no changes)\)|: (destroyed))?\s*$")
+_RAISED = re.compile(r"[\w.]*(?:Error|Exception): \S")
+"""The last line of a Python traceback; jsii prints the JavaScript one before it."""
 _FAILED = re.compile(r"_FAILED +\| (AWS::\S+|Custom::\S+) +\| (.+)")
 
 
@@ -64,6 +66,7 @@ class Cdk:
         command = [str(cdk_command(self.root)), *arguments, "--ci", "--no-notices", "--no-color"]
         command += ["--progress", "events"] if name != "bootstrap" else []
         env = embedded.client(self.port, self.region, tool_environment(self.root))
+        env["TMPDIR"] = str(self._scratch())  # what a killed or failed synth leaves goes with the rehearsal
         with running(command, log=log, cwd=cwd, env=env) as process:
             self._follow(name, process, log, watch, poll)
         if process.returncode != 0:
@@ -72,6 +75,11 @@ class Cdk:
                 f"the whole output is in {log}",
                 log,
             )
+
+    def _scratch(self) -> Path:
+        folder = self.places.state / "tmp"
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def _follow(
         self,
@@ -117,11 +125,12 @@ def finished(log: Path) -> Iterator[str | None]:
 
 
 def reason(log: Path) -> str:
-    """What a cdk log says went wrong: the first failed resource and why, else its first error."""
+    """What a cdk log says went wrong: the first failed resource, else what app.py raised, else an error."""
     lines = [_ANSI.sub("", line).strip() for line in log.read_text(errors="replace").splitlines()]
     for line in lines:
         failed = _FAILED.search(line)
         if failed and "cancelled" not in line:
             return f"{failed.group(1)} failed: {failed.group(2)}"
-    errors = [line for line in lines if "rror" in line]
+    raised = [line for line in lines if _RAISED.match(line)]
+    errors = raised[-1:] or [line for line in lines if "rror" in line]
     return (errors or [line for line in reversed(lines) if line] or ["it said nothing"])[0]

@@ -162,13 +162,18 @@ def _stop_server(context: Context) -> None:
         sweep.end_server(sweep.Found(context.places.id, state, None))
     try:
         context.server.stop()
-    except ServerError as error:
+    except (ServerError, OSError) as error:  # whatever it is, the rest has to go as well
         context.display.say(str(error))
 
 
 def _copy_log(context: Context) -> None:
-    if context.server.log.exists() and context.places.log("server").parent.is_dir():
+    """Give the user the server's log, where there is one and room for it."""
+    try:
         shutil.copyfile(context.server.log, context.places.log("server"))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        context.display.say(f"the server's log could not be kept: {error.strerror}")
 
 
 def _hand_over(context: Context) -> None:

@@ -31,7 +31,7 @@ def ensure(progress: Progress) -> Path:
     """
     where = cache.directory(os.environ)
     final = where / _name()
-    if (final / _LIST).is_file():
+    if _whole(final):
         with contextlib.suppress(PermissionError):
             (final / _LIST).touch()  # used today: see _prune
         return final
@@ -48,6 +48,11 @@ def ensure(progress: Progress) -> Path:
 def layers(rootfs: Path) -> list[Path]:
     """The layers of what ``ensure`` returned, topmost first."""
     return [rootfs.parent / name for name in (rootfs / _LIST).read_text().split()]
+
+
+def _whole(rootfs: Path) -> bool:
+    """Whether it is there with all of its layers: somebody may have emptied part of the cache."""
+    return (rootfs / _LIST).is_file() and all(layer.is_dir() for layer in layers(rootfs))
 
 
 def _names() -> dict[str, str]:
