@@ -60,7 +60,9 @@ def _explain(error: StageFailed, out: Path) -> None:
         output.talk(f"\nthe end of {error.log_name or 'its log'}:")
         for line in error.log_lines:
             output.talk(f"  {line[: output.width() - 2]}")
-    output.talk(f"\nthe stage '{error.stage}' failed; the report is {out / 'report.html'}")
+    report = out / "report.html"
+    written = f"the report is {report}" if report.exists() else "no report could be written"
+    output.talk(f"\nthe stage '{error.stage}' failed; {written}")
 
 
 def _say_kept() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
-from unbroken.ops.rehearse.cdk import finished, reason
+import pytest
+
+from unbroken.ops.rehearse.cdk import finished, full_disk, reason
 
 DONE = "\n \u2705  ml-network\n\n\u2728  Deployment time: 3.21s\n \u2705  ml-storage (no changes)\n"
 FAILED = (
@@ -54,3 +58,11 @@ def test_else_the_first_error_else_the_last_line(tmp_path: Path) -> None:
     assert reason(log) == "b"
     log.write_text("")
     assert reason(log) == "it said nothing"
+
+
+@pytest.mark.parametrize(("free", "said"), [(0, "full"), (2**30, "")])
+def test_a_full_disk_is_the_reason(
+    tmp_path: Path, free: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=free))
+    assert full_disk(tmp_path / "log") == (f"the disk of {tmp_path} is {said}" if said else "")

@@ -54,11 +54,14 @@ def test_each_run_has_an_assembly_of_its_own(tmp_path: Path) -> None:
     assert str(one.cdk_out) in arguments
 
 
-def test_logs_of_the_run_before_are_not_read_as_this_ones(tmp_path: Path) -> None:
+def test_what_the_run_before_wrote_is_not_read_as_this_ones(tmp_path: Path) -> None:
     first = places.create(tmp_path / "out", tmp_path / "base")
     first.log("cdk-deploy").write_text("CREATE_FAILED")
+    (tmp_path / "out" / "report.html").write_text("passed")
+    (tmp_path / "out" / "notes.txt").write_text("the user's own")
     second = places.create(tmp_path / "out", tmp_path / "base")
     assert not second.log("cdk-deploy").exists()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["logs", "notes.txt"]
 
 
 @pytest.mark.parametrize("short", [True, False])

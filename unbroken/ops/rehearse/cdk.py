@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from unbroken.ops.rehearse.stages import StageFailed
 from unbroken.rehearsal.aws import environment as embedded
 
 POLL_SECONDS = 0.2
+FULL_BYTES = 2**20
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _DONE = re.compile(r"^\s*\u2705\s+(\S+?)(?:\s*\((no changes)\)|: (destroyed))?\s*$")
 _RAISED = re.compile(r"[\w.]*(?:Error|Exception): \S")
@@ -71,7 +73,7 @@ class Cdk:
             self._follow(name, process, log, watch, poll)
         if process.returncode != 0:
             raise StageFailed(
-                f"cdk {name} ended with exit code {process.returncode}: {reason(log)}",
+                f"cdk {name} ended with exit code {process.returncode}: {full_disk(log) or reason(log)}",
                 f"the whole output is in {log}",
                 log,
             )
@@ -122,6 +124,12 @@ def finished(log: Path) -> Iterator[str | None]:
             rest = ""
             if match:
                 yield match.group(1)
+
+
+def full_disk(log: Path) -> str:
+    """Says so where the log's disk is full: then the log holds no reason, or not the whole of it."""
+    free = shutil.disk_usage(log.parent).free
+    return f"the disk of {log.parent} is full" if free < FULL_BYTES else ""
 
 
 def reason(log: Path) -> str:

@@ -17,6 +17,8 @@ from unbroken.ops.errors import CannotRun
 
 KEPT_RECORD = "kept.json"
 """What the verbs on a kept rehearsal need to know, in its state folder."""
+RESULTS = ("report.html", "report.json", "events.jsonl", "metrics.jsonl")
+"""What a rehearsal writes into its output folder, beside the logs."""
 _SYSTEM_BASE = Path("/var/lib/unbroken/rehearsals")
 
 
@@ -123,8 +125,10 @@ def create(out: Path, base: Path) -> Places:
         base.mkdir(parents=True, exist_ok=True)
         places.state.mkdir(mode=0o755)
         places.write_owner(Owner.process(os.getpid()))
-        # The logs of the run before would be read as this one's.
+        # What the run before wrote would be read as this one's.
         shutil.rmtree(places.out / "logs", ignore_errors=True)
+        for name in RESULTS:
+            (places.out / name).unlink(missing_ok=True)
         (places.out / "logs").mkdir(parents=True)
     return places
 
