@@ -16,11 +16,10 @@ def report_page(report: Mapping[str, Any]) -> str:
     page = package_environment().get_template(TEMPLATE)
     return page.render(
         report=report,
-        whole=report_timeline.whole(report),
-        close_up=report_timeline.close_up(report),
-        loss=report_loss.loss(report),
+        whole=[report_timeline.whole(report, canvas) for canvas in report_axes.CANVASES],
+        close_up=[report_timeline.close_up(report, canvas) for canvas in report_axes.CANVASES],
+        loss=[report_loss.loss(report, canvas) for canvas in report_axes.CANVASES],
         seconds=report_axes.seconds,
-        width=report_axes.WIDTH,
         timeline=report_timeline,
         chart=report_loss,
     )

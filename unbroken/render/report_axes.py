@@ -6,10 +6,25 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-WIDTH = 1000.0
-"""Of every picture, in SVG user units."""
 RIGHT = 16.0
-"""Margin on the right."""
+"""Margin on the right of every picture, in SVG user units."""
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """How wide a picture is drawn, in SVG user units. Text keeps its size: a phone gets its own drawing."""
+
+    name: str
+    """CSS class."""
+    width: float
+    names: float
+    """Room for the names of a timeline's lanes, on the left."""
+    num_ticks: int
+
+
+WIDE = Canvas("wide", width=1000.0, names=168.0, num_ticks=8)
+PHONE = Canvas("phone", width=360.0, names=100.0, num_ticks=4)
+CANVASES = (WIDE, PHONE)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from unbroken.render.report_axes import RIGHT, WIDTH, Tick, ticks
+from unbroken.render.report_axes import RIGHT, Canvas, Tick, ticks
 
 LEFT, TOP, HEIGHT, BOTTOM = 56.0, 28.0, 300.0, 36.0
 
@@ -25,6 +25,7 @@ class Curve:
 class LossFigure:
     """The loss over the steps."""
 
+    canvas: Canvas
     height: float
     curves: list[Curve]
     x_ticks: list[Tick]
@@ -33,22 +34,24 @@ class LossFigure:
     summary: str
 
 
-def loss(report: Mapping[str, Any]) -> LossFigure | None:
+def loss(report: Mapping[str, Any], canvas: Canvas) -> LossFigure | None:
     """The loss curve, an attempt a line; None without steps."""
     steps, values = report["loss"]["steps"], report["loss"]["values"]
     if not steps:
         return None
-    x, y = _axes(steps, values)
+    x, y = _axes(steps, values, canvas.width)
     cuts = [0, *report["loss"]["resumed_at"], len(steps)]
     curves = []
     for index, (begin, end) in enumerate(pairwise(cuts)):
         points = [(x(s), y(v)) for s, v in zip(steps[begin:end], values[begin:end], strict=True)]
         curves.append(Curve("M" + " L".join(f"{a},{b}" for a, b in points), f"a{index % 3}", points))
     low, high = min(values), max(values)
+    places = ticks(min(steps), max(steps), x, "{:.0f}", canvas.num_ticks) if max(steps) > min(steps) else []
     return LossFigure(
+        canvas=canvas,
         height=HEIGHT,
         curves=curves,
-        x_ticks=ticks(min(steps), max(steps), x, "{:.0f}") if max(steps) > min(steps) else [],
+        x_ticks=places,
         y_ticks=ticks(low, high, y, "{:g}", wanted=7) if high > low else [],
         resumes=[Tick(x(steps[i]), f"resumed at step {steps[i]}") for i in report["loss"]["resumed_at"]],
         summary=_loss_summary(report["loss"]),
@@ -58,13 +61,13 @@ def loss(report: Mapping[str, Any]) -> LossFigure | None:
 Place = Callable[[float], float]
 
 
-def _axes(steps: Sequence[int], values: Sequence[float]) -> tuple[Place, Place]:
+def _axes(steps: Sequence[int], values: Sequence[float], width: float) -> tuple[Place, Place]:
     first, last = min(steps), max(max(steps), min(steps) + 1)
     low, high = min(values), max(values)
     margin = (high - low) * 0.08 or 0.5
 
     def x(step: float) -> float:
-        return round(LEFT + (step - first) / (last - first) * (WIDTH - LEFT - RIGHT), 1)
+        return round(LEFT + (step - first) / (last - first) * (width - LEFT - RIGHT), 1)
 
     def y(value: float) -> float:
         share = (value - low + margin) / (high - low + 2 * margin)

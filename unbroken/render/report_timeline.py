@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unbroken.render.report_axes import RIGHT, WIDTH, Tick, seconds, ticks
+from unbroken.render.report_axes import RIGHT, Canvas, Tick, seconds, ticks
 
-LEFT = 168.0
-"""Where the lanes begin; their names stand to the left."""
 TOP = 66.0
 """Where the first lane begins; the marks' numbers stand above."""
 LANE = 30.0
@@ -77,6 +75,7 @@ class Pin:
 class Timeline:
     """Lanes over a common axis of time."""
 
+    canvas: Canvas
     height: float
     lanes: list[Lane]
     ticks: list[Tick]
@@ -84,31 +83,32 @@ class Timeline:
     summary: str
 
 
-def whole(report: Mapping[str, Any]) -> Timeline:
+def whole(report: Mapping[str, Any], canvas: Canvas) -> Timeline:
     """The timeline of the whole rehearsal."""
-    return _timeline(report, 0.0, max(float(report["seconds"]), 1.0), with_stages=True)
+    scale = _Scale(canvas, 0.0, max(float(report["seconds"]), 1.0))
+    return _timeline(report, scale, with_stages=True)
 
 
-def close_up(report: Mapping[str, Any]) -> Timeline | None:
+def close_up(report: Mapping[str, Any], canvas: Canvas) -> Timeline | None:
     """The timeline around the faults and the recovery from them; None without a fault."""
     marks = report["marks"]
     if not marks:
         return None
     start = max(0.0, min(mark["at_s"] for mark in marks) - CLOSE_UP_BEFORE_SECONDS)
     end = min(float(report["seconds"]), max(mark["at_s"] for mark in marks) + CLOSE_UP_AFTER_SECONDS)
-    return _timeline(report, start, max(end, start + 1.0), with_stages=False)
+    return _timeline(report, _Scale(canvas, start, max(end, start + 1.0)), with_stages=False)
 
 
-def _timeline(report: Mapping[str, Any], start: float, end: float, *, with_stages: bool) -> Timeline:
-    scale = _Scale(start, end)
+def _timeline(report: Mapping[str, Any], scale: _Scale, *, with_stages: bool) -> Timeline:
     rows = [("stages", "", _stage_bars(report, scale))] if with_stages else []
     rows += [(node["name"], node["group"], _node_bars(node, scale)) for node in report["nodes"]]
     rows.append(("job", report["job"]["id"], _job_bars(report["job"], scale)))
     lanes = [Lane(TOP + i * LANE, name, note, bars) for i, (name, note, bars) in enumerate(rows)]
     return Timeline(
+        canvas=scale.canvas,
         height=TOP + len(lanes) * LANE + 30,
         lanes=lanes,
-        ticks=ticks(start, end, scale, "{:g} s"),
+        ticks=ticks(scale.start, scale.end, scale, "{:g} s", scale.canvas.num_ticks),
         pins=_pins(report["marks"], scale),
         summary=_summary(report),
     )
@@ -118,11 +118,13 @@ def _timeline(report: Mapping[str, Any], start: float, end: float, *, with_stage
 class _Scale:
     """From seconds to x."""
 
+    canvas: Canvas
     start: float
     end: float
 
     def __call__(self, at: float) -> float:
-        return round(LEFT + (at - self.start) / (self.end - self.start) * (WIDTH - LEFT - RIGHT), 1)
+        room = self.canvas.width - self.canvas.names - RIGHT
+        return round(self.canvas.names + (at - self.start) / (self.end - self.start) * room, 1)
 
     def bar(self, start: float, end: float, kind: str, label: str, title: str) -> Bar | None:
         """The part of a stretch that can be seen; None if there is none."""
