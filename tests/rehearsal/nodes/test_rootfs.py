@@ -169,3 +169,16 @@ def test_the_image_is_copied_with_modes_that_do_not_depend_on_ours(tmp_path: Pat
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in into.rglob("*")}
     assert modes == {"bin": "0o755", "run": "0o755", "data": "0o644", "link": "0o755"}
     assert (into / "bin/link").is_symlink()
+
+
+def test_what_a_build_downloads_and_takes_is_said_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("UNBROKEN_CACHE", str(tmp_path))
+    (tmp_path / rootfs._names()["debian"]).mkdir()
+    rootfs._say_sizes()
+    said = capsys.readouterr().err
+    assert f"about {wheels.AWS_CLI_DOWNLOAD_MIB + wheels.TRAINING_DOWNLOAD_MIB} MiB to download" in said
+    (tmp_path / rootfs._name()).mkdir()
+    rootfs._say_sizes()
+    assert capsys.readouterr().err == ""

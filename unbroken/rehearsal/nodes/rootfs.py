@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from unbroken.rehearsal.nodes import cache, debian, image, wheels
@@ -76,7 +76,21 @@ def _missing_mib(where: Path) -> int:
         "training": wheels.TRAINING_SIZE_MIB,
         "image": image.SIZE_MIB,
     }
-    return _SLACK_MIB + sum(sizes[part] for part, name in _names().items() if not (where / name).is_dir())
+    return _SLACK_MIB + _of_missing(where, sizes)
+
+
+def _download_mib(where: Path) -> int:
+    sizes = {
+        "debian": debian.DOWNLOAD_MIB,
+        "aws-cli": wheels.AWS_CLI_DOWNLOAD_MIB,
+        "training": wheels.TRAINING_DOWNLOAD_MIB,
+        "image": 0,
+    }
+    return _of_missing(where, sizes)
+
+
+def _of_missing(where: Path, sizes: Mapping[str, int]) -> int:
+    return sum(sizes[part] for part, name in _names().items() if not (where / name).is_dir())
 
 
 def _build(where: Path, progress: Progress) -> list[Path]:
@@ -121,8 +135,8 @@ def _require_root() -> None:
 def _say_sizes() -> None:
     where = cache.directory(os.environ)
     if not (where / _name()).is_dir():
-        size = _missing_mib(where)
-        _tell(f"the nodes' root file system goes to {where}: up to {size} MiB of disk, built once")
+        sizes = f"about {_download_mib(where)} MiB to download, up to {_missing_mib(where)} MiB of disk"
+        _tell(f"setup: the nodes' root file system into {where}: {sizes}, built once")
 
 
 def _tell(line: str) -> None:

@@ -17,7 +17,9 @@ from unbroken.rehearsal.nodes.chroot import run_in
 AWS_CLI = "opt/aws-cli"
 TRAINING = "opt/rehearsal/training"
 TRAINING_SIZE_MIB = 1300
+TRAINING_DOWNLOAD_MIB = 250  # with a CPU build of torch
 AWS_CLI_SIZE_MIB = 250
+AWS_CLI_DOWNLOAD_MIB = 25
 
 _VERSION = "1"  # raise it when this module builds something else from the same requirements
 _PYTHON = "3.11"
