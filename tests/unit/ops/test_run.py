@@ -101,3 +101,10 @@ def test_a_signal_while_cleaning_up_is_answered_and_the_cleaning_goes_on(
     with pytest.raises(StageFailed, match="it did not start"):
         rehearse(fail)
     assert "cleaning up; this takes a few seconds" in shown
+
+
+def test_two_rehearsals_do_not_write_to_one_folder(rehearse: Callable[..., Screen], tmp_path: Path) -> None:
+    with places.alone_in(tmp_path / "out"), pytest.raises(CannotRun, match="another rehearsal is writing to"):
+        run.rehearse(Options(tmp_path / "cluster.yaml", out=tmp_path / "out", reduced=True), Screen())
+    with pytest.raises(StageFailed, match="it did not start"):
+        rehearse(fail)

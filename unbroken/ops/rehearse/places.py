@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
@@ -131,6 +132,35 @@ def create(out: Path, base: Path) -> Places:
             (places.out / name).unlink(missing_ok=True)
         (places.out / "logs").mkdir(parents=True)
     return places
+
+
+@contextmanager
+def alone_in(out: Path) -> Iterator[None]:
+    """Hold an output folder, made where it is missing; CannotRun where another rehearsal writes there.
+
+    The kernel lets go of it when this process ends, however it ends.
+    """
+    handle = _hold(out)
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _hold(out: Path) -> int:
+    """A handle of the folder with a lock on it, which is gone when the handle is."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        handle = os.open(out, os.O_RDONLY)
+    except OSError as error:
+        raise CannotRun(f"{error.filename}: {error.strerror}", "pass another --out DIR") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        way_out = "wait until it has ended, or pass another --out DIR"
+        raise CannotRun(f"another rehearsal is writing to {out}", way_out) from error
+    return handle
 
 
 @contextmanager

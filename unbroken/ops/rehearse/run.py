@@ -33,7 +33,7 @@ def rehearse(options: Options, display: Display) -> Report:
     chosen = fewer_workers(declared, _workers(options, declared))
     root = places.project_root()
     whole = _capability(options, display)
-    with as_exceptions(display.say) as signals:
+    with places.alone_in(options.out), as_exceptions(display.say) as signals:
         context = _prepare(options, declared, chosen, root, whole, display)
         try:
             return _story(context)
