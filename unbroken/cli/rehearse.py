@@ -77,7 +77,12 @@ def _say_kept() -> None:
 
 
 def take_down(identity: str | None) -> None:
-    """Destroy a kept rehearsal."""
+    """Destroy a kept rehearsal; where one died by itself, remove what it left."""
+    dead = kept.remove_dead()
+    for name in dead:
+        output.talk(f"the rehearsal {name} had died; what it left is gone")
+    if dead and (identity in dead or (identity is None and not kept.any_up())):
+        return
     found = kept.find(identity)
     with display(sys.stderr) as shown:
         kept.take_down(found, shown)

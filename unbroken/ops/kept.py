@@ -69,6 +69,16 @@ def find(identity: str | None = None, base: Path | None = None) -> Kept:
     )
 
 
+def remove_dead(base: Path | None = None) -> list[str]:
+    """Remove what rehearsals left whose process was killed; their ids."""
+    return sweep.sweep(base or places.base_folder(), cleaners(os.geteuid() == 0))
+
+
+def any_up() -> bool:
+    """Whether any rehearsal was left up."""
+    return bool(sweep.kept(places.base_folder()))
+
+
 def is_up(out: Path) -> bool:
     """Whether a rehearsal with this output folder was left up."""
     where = [
