@@ -334,3 +334,20 @@ def test_the_service_client_posts_json() -> None:
     assert set(event) == {"t", "source", "kind", "subject", "data"}
     assert (event["source"], event["kind"], event["subject"]) == ("agent", "marked", "b")
     assert not service_client.ServiceClient("127.0.0.1", 1).replace("b", "Action:Replace")
+
+
+def test_a_helper_is_known_once_it_has_attached() -> None:
+    class Busy(Attendance):
+        def enter(self, job: int) -> None:
+            asked.wait(0.1)  # an agent with other things to do
+            super().enter(job)
+
+    asked = threading.Event()
+    attendance = Busy()
+    with Server(("127.0.0.1", 0), lambda job, nodes: Verdict("NONE", ()), attendance) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        client = AgentClient("127.0.0.1", "5", server.server_address[1])
+        client.attach()
+        assert attendance.attended() == {5}
+        client.detach()
+        server.shutdown()

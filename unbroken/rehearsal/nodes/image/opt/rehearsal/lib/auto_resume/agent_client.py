@@ -34,9 +34,11 @@ class AgentClient:
         self._presence: socket.socket | None = None
 
     def attach(self) -> None:
-        """Say that a helper is at work; without an agent the step runs all the same."""
+        """Return when the agent knows of this helper; without an agent the step runs all the same."""
         with contextlib.suppress(OSError):
             self._presence = self._send({"op": "attach", "job": self._job})
+            self._presence.settimeout(CONNECT_TIMEOUT_SECONDS)
+            self._presence.recv(1)  # the beginning of its answer
 
     def detach(self) -> None:
         """The helper's work is over; the end of its process says so as well."""
