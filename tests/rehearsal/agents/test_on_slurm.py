@@ -92,6 +92,20 @@ def test_the_option_belongs_to_srun_inside_a_job(cluster: Cluster) -> None:
     assert "srun returned 0" in finish(cluster, job)
 
 
+@pytest.mark.behaviour("HP122")
+@pytest.mark.parametrize(("options", "left"), [((), FIRST), (("--no-kill=off",), "")])
+def test_a_job_outlives_the_loss_of_a_node_by_default(
+    cluster: Cluster, options: tuple[str, ...], left: str
+) -> None:
+    job = cluster.submit("-N2", "-w", f"{FIRST},{SECOND}", *options, command="--wrap 'sleep 60'")
+    cluster.wait("the job runs", lambda: cluster.job_state(job) == "RUNNING")
+    mark(cluster, SECOND, "taken away by a person", state="down")
+    nodes = f"scontrol -o show job {job} | grep -o ' NodeList=[^ ]*' | cut -d= -f2"
+    cluster.wait("the node is out of the job", lambda: cluster.run(nodes) == left)
+    assert cluster.job_state(job) == ("RUNNING" if left == FIRST else "PENDING")
+    cluster.run(f"scancel {job}; scontrol update nodename={SECOND} state=resume")
+
+
 @pytest.mark.behaviour("HP104")
 def test_a_reason_counts_only_to_the_letter(cluster: Cluster) -> None:
     for miss in ("action:replace", "Action: Replace", "Action:Replace.", "Action:Replace "):

@@ -61,6 +61,9 @@ AGENT_BEHAVIOURS: list[Behaviour] = [
     _entry(103, "observed", f"{_NOTES}; {_PULL} (595)",
            "--auto-resume belongs to srun: sbatch says unrecognized option. Each task prints a start "
            "line."),
+    _entry(122, "inferred", _OWN,
+           "A job outlives the loss of one of its nodes, else its step could not be resumed: submissions "
+           "default to --no-kill."),
     _entry(108, "observed", f"{_TRANSCRIPT}; {_SAMPLES}",
            "ResumeAction=RETRYSTEP: lost nodes leave the job, an extra job with a new id brings their "
            "replacements, and the step is retried in the same batch script; the lines and their spelling "
