@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from tests.rehearsal.aws.network import attribute, ref, resource, role, self_rules, vpc
 from tests.rehearsal.aws.support import Stacks
 from unbroken.aws import AwsError, BotoAws
+from unbroken.ops.rehearse.cluster import wait_for
 from unbroken.rehearsal.aws.inventory import Item, inventory, leftovers
 from unbroken.rehearsal.composition import Rehearsal
 from unbroken.rehearsal.hyperpod.schema import check_answer
@@ -70,6 +71,13 @@ def parts(bundle: str, name: str, num_workers: int = 1, statement: Any = READ) -
     return vpc() | self_rules() | {"Role": role(statement), "Cluster": cluster}
 
 
+def _seen(aws: BotoAws, name: str, statuses: list[str]) -> None:
+    """The service's answers lag behind what happens, as they do on AWS."""
+    wait_for(
+        f"nodes {statuses}", lambda: [node.status for node in aws.nodes(name)] == statuses, 10, poll=0.02
+    )
+
+
 @pytest.mark.behaviour("HP213")
 def test_a_cluster_comes_grows_and_goes(
     rehearsal: Rehearsal, stacks: Stacks, client: Client, bundle: str
@@ -78,10 +86,11 @@ def test_a_cluster_comes_grows_and_goes(
     made = stacks.create(parts(bundle, "grows"), {"Arn": attribute("ClusterArn", "Cluster")})
     assert made.status == "CREATE_COMPLETE", made.reasons
     aws = BotoAws("us-west-2", f"http://127.0.0.1:{rehearsal.aws.port}", _session())
-    assert [node.status for node in aws.nodes("grows")] == ["Running", "Running"]
+    _seen(aws, "grows", ["Running"] * 2)
 
     grown = stacks.update(made.name, parts(bundle, "grows", num_workers=2))
     assert grown.status == "UPDATE_COMPLETE", grown.reasons
+    _seen(aws, "grows", ["Running"] * 3)
     cluster = aws.cluster("grows")
     assert cluster is not None
     assert (cluster.status, cluster.arn) == ("InService", made.outputs["Arn"])
