@@ -91,8 +91,14 @@ shell_scripts() {
         xargs -0 awk 'FNR == 1 && /^#!.*[\/ ](bash|sh)$/ { print FILENAME } { nextfile }' | sort
 }
 
-# large_downloads: of what pip says, only what takes long
+# large_downloads: of what pip says, only what takes long. Not by awk, some of which wait for a full buffer.
 large_downloads() {
-    awk '/^ *Downloading .*\(([0-9][0-9]+(\.[0-9]+)? MB|[0-9.]+ GB)\)/ { sub(/^ */, "setup:   "); print; fflush() }
-        /^Installing collected packages/ { print "setup:   Installing"; fflush() }' >&2
+    local line large='Downloading .* \(([0-9]{2,}(\.[0-9]+)? MB|[0-9.]+ GB)\)'
+    while IFS= read -r line; do
+        if [[ $line =~ $large ]]; then
+            say "setup:   ${BASH_REMATCH[0]}"
+        elif [[ $line == "Installing collected packages"* ]]; then
+            say "setup:   Installing"
+        fi
+    done
 }

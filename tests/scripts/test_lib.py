@@ -85,3 +85,16 @@ def test_of_pip_only_what_takes_long_is_told(tmp_path: Path) -> None:
         "setup:   Downloading aws_cdk_lib-2.275.0-py3-none-any.whl (51.3 MB)",
         "setup:   Installing",
     ]
+
+
+def test_it_is_told_at_once() -> None:
+    """Not when a buffer is full: the next line may be minutes away."""
+    argv = ["bash", "-c", ". scripts/lib.sh; large_downloads"]
+    with subprocess.Popen(
+        argv, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin and process.stderr
+        process.stdin.write("  Downloading torch-2.13.0.whl (192.1 MB)\n")
+        process.stdin.flush()
+        assert process.stderr.readline() == "setup:   Downloading torch-2.13.0.whl (192.1 MB)\n"
+        process.communicate("")
