@@ -82,6 +82,6 @@ class StorageStack(ClusterStack):
             ),
         )
         link.apply_removal_policy(removal)
-        # The link is checked against the bucket as it is made, so the bucket's policy comes first. And it goes
-        # before the bucket is emptied, else exports could fill that again.
+        # The link is checked against the bucket as it is made, so the bucket's policy comes first; it
+        # goes before the bucket is emptied, or exports would fill that again.
         link.node.add_dependency(self.data_bucket)
