@@ -56,6 +56,14 @@ def test_ctrl_c_ends_with_a_word() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
+def test_a_missing_package_is_one_sentence() -> None:
+    code = "import sys; sys.modules['yaml'] = None; from unbroken.cli import start; start.run()"
+    argv = [sys.executable, "-c", code, "check"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    said = "error: the Python package 'yaml' is not installed\n\nhint: run `make setup`\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
 def test_an_error_of_ours_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         main.exit_code(raising(ZeroDivisionError()))
