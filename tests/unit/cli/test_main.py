@@ -47,6 +47,7 @@ def test_errors_become_exit_codes(
 def test_ctrl_c_ends_with_a_word() -> None:
     code = (
         "import os, signal; from unbroken.cli import main, start\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "@main.app.command()\n"
         "def pressed() -> None: os.kill(os.getpid(), signal.SIGINT)\n"
         "start.run()"
