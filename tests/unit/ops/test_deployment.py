@@ -1,0 +1,34 @@
+"""What a destroy leaves is a failure that names it; what is kept on purpose is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tests.unit.ops.fakes import Screen
+from unbroken.ops.rehearse import deployment, leftovers
+from unbroken.ops.rehearse.places import Places
+from unbroken.ops.rehearse.stages import StageFailed, Stages
+from unbroken.rehearsal.events import EventLog, read
+
+
+def context(tmp_path: Path) -> Any:
+    places = Places("x", tmp_path, tmp_path)
+    events = EventLog(places.events)
+    return cast("Any", SimpleNamespace(places=places, events=events, stages=Stages(events, Screen())))
+
+
+def test_what_should_be_gone_fails_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leftovers, "compare", lambda _: (["bucket b", "role r"], ["file system f"]))
+    with pytest.raises(StageFailed, match=r"left 2 behind: bucket b, role r"):
+        deployment.look_for_leftovers(context(tmp_path))
+    (told,) = (event for event in read(tmp_path / "events.jsonl") if event.kind == "leftovers")
+    assert told.data == {"leftovers": ["bucket b", "role r"], "kept": ["file system f"]}
+
+
+def test_what_is_kept_on_purpose_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leftovers, "compare", lambda _: ([], ["file system f"]))
+    deployment.look_for_leftovers(context(tmp_path))
