@@ -5,6 +5,7 @@ NO_COLOR (any value) and a stream that is no terminal switch colour off; nothing
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -35,8 +36,9 @@ def data(text: str) -> None:
 
 
 def talk(text: str = "") -> None:
-    """What is said about the work."""
-    print(text, file=sys.stderr, flush=True)
+    """What is said about the work. A reader that has gone away does not make the work a failure."""
+    with contextlib.suppress(BrokenPipeError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def failure(message: str, hint: str = "") -> None:

@@ -49,9 +49,11 @@ def test_progress_in_a_log_is_a_line_a_thing() -> None:
     ]
 
 
-def test_a_reader_that_went_away_does_not_stop_the_rehearsal() -> None:
+def test_a_reader_that_went_away_does_not_stop_the_rehearsal(monkeypatch: pytest.MonkeyPatch) -> None:
     progress.Plain(Gone()).say("x")
     progress.Moving(Gone()).say("x")
+    monkeypatch.setattr("sys.stderr", Gone())
+    output.talk("x")
 
 
 def test_progress_on_a_terminal_keeps_finished_stages(monkeypatch: pytest.MonkeyPatch) -> None:
