@@ -9,6 +9,7 @@ import pytest
 
 from tests.lifecycle.conftest import Lab, MakeLab
 from tests.lifecycle.fake_node import CONTROLLER, LOGIN, WORKER
+from unbroken.config import UserConfig
 from unbroken_node.host import Result
 from unbroken_node.steps import ssh, user
 
@@ -51,6 +52,19 @@ def test_an_account_with_another_id_is_refused_with_both_ids(make_lab: MakeLab) 
     assert lab.last()["step"] == "50-user"
     assert lab.last()["error"].startswith("user ubuntu has id 1001 here and 1000 in the cluster file")
     assert not (lab.root / "fsx/ubuntu").exists()
+
+
+@pytest.mark.parametrize(
+    ("uid", "way_out"),
+    [(1001, "set user.uid to 1001, or choose another user.name"), (5, "choose another user.name")],
+)
+def test_the_way_out_is_one_the_cluster_file_takes(make_lab: MakeLab, uid: int, way_out: str) -> None:
+    lab = make_lab(WORKER)
+    lab.host.machine.accounts["ubuntu"] = (uid, uid, "/home/ubuntu")
+    assert lab.run() == 1
+    assert lab.last()["error"].split(": ", 1)[1] == way_out
+    taken = UserConfig.model_json_schema()["properties"]["uid"]["minimum"]
+    assert (uid >= taken) == ("user.uid" in way_out)
 
 
 def test_an_id_that_belongs_to_someone_else_is_refused(make_lab: MakeLab) -> None:

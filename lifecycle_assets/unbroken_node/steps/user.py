@@ -20,6 +20,7 @@ SHELL = "/bin/bash"
 HOME_MODE = 0o700
 IDLE_SECONDS = 30.0
 NOT_FOUND = 2  # getent's exit code
+FIRST_UID = 1000  # below are the image's own accounts, which the cluster file refuses
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ def apply(host: Host, node: Node) -> None:
     elif account.uid != settings.uid:
         raise NodeError(
             f"user {account.name} has id {account.uid} here and {settings.uid} in the cluster file: "
-            f"set user.uid to {account.uid}, or choose another user.name"
+            + (f"set user.uid to {account.uid}, or " if account.uid >= FIRST_UID else "")
+            + "choose another user.name"
         )
     elif account.home != settings.home:
         _move_home(host, settings.user, settings.home)
