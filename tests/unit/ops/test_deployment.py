@@ -12,6 +12,7 @@ from tests.unit.ops.fakes import Screen
 from unbroken.ops.rehearse import deployment, leftovers
 from unbroken.ops.rehearse.places import Places
 from unbroken.ops.rehearse.stages import StageFailed, Stages
+from unbroken.rehearsal.aws.inventory import Inventory, Item
 from unbroken.rehearsal.events import EventLog, read
 
 
@@ -32,3 +33,14 @@ def test_what_should_be_gone_fails_the_stage(tmp_path: Path, monkeypatch: pytest
 def test_what_is_kept_on_purpose_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leftovers, "compare", lambda _: ([], ["file system f"]))
     deployment.look_for_leftovers(context(tmp_path))
+
+
+def test_what_is_there_now_and_was_not_before_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Inventory(frozenset({Item("VPC", "default")}))
+    now = {*before.items, Item("bucket", "b"), Item("file system", "f")}
+    monkeypatch.setattr(leftovers, "take", lambda _: Inventory(frozenset(now), frozenset({"f"})))
+    where = context(tmp_path)
+    where.before = before
+    assert leftovers.compare(where) == (["bucket b"], ["file system f"])

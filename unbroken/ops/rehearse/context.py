@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import ValidationError
 
 from unbroken.config import ClusterConfig
+from unbroken.config.explain import explain
+from unbroken.ops.errors import CannotRun
 from unbroken.ops.rehearse.cdk import Cdk
 from unbroken.ops.rehearse.cluster import Cluster
 from unbroken.ops.rehearse.options import Options
@@ -65,12 +68,20 @@ class Context:
 
 
 def fewer_workers(config: ClusterConfig, workers: int | None) -> ClusterConfig:
-    """The cluster with that many workers in its first worker group; unchanged for None."""
+    """The cluster with that many workers in its first worker group; unchanged for None.
+
+    CannotRun where the cluster file could not ask for that many either.
+    """
     first = config.worker_groups[0]
     if workers is None or first.num_instances == workers:
         return config
-    group = first.model_copy(update={"num_instances": workers})
-    return config.model_copy(update={"worker_groups": [group, *config.worker_groups[1:]]})
+    content = config.model_dump()
+    content["worker_groups"][0]["num_instances"] = workers
+    try:
+        return ClusterConfig.model_validate(content)
+    except ValidationError as error:
+        broken = next(explain(error, ClusterConfig))
+        raise CannotRun(f"--workers {workers}: {broken.value} {broken.rule}", broken.hint) from None
 
 
 def write_cluster_file(config: ClusterConfig, path: Path) -> None:
