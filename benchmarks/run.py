@@ -75,7 +75,7 @@ def create_to_idle(report: Mapping[str, Any]) -> float:
 def rehearse(folder: Path) -> tuple[Path, float]:
     """Rehearse the seed's cluster once. Raises subprocess.CalledProcessError if the rehearsal fails."""
     with PeakMemory() as memory:
-        subprocess.run(["scripts/rehearse", "--yes", "--out", str(folder)], cwd=ROOT, check=True)
+        subprocess.run(["scripts/rehearse", "--out", str(folder)], cwd=ROOT, check=True)
     return folder / "report.json", memory.gib
 
 
