@@ -91,6 +91,16 @@ def test_the_write_test_leaves_nothing(make_lab: MakeLab) -> None:
     assert not list((lab.root / "fsx").glob(".unbroken*"))
 
 
+def test_a_mount_that_went_away_is_made_again(make_lab: MakeLab) -> None:
+    lab = make_lab()
+    assert lab.run() == 0
+    (lab.root / "proc/self/mounts").write_text("/dev/root / ext4 rw 0 0\n")
+    lab.host.machine.mounts_after = 1
+    assert lab.run() == 0
+    assert lab.results()["30-storage"] == "applied"
+    assert mounts.source_of(lab.host, "/fsx") == SOURCE
+
+
 def test_the_mount_comes_back_at_a_boot(make_lab: MakeLab) -> None:
     lab = make_lab()
     assert lab.run() == 0

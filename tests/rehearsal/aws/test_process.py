@@ -46,6 +46,12 @@ def test_it_starts_and_ends_with_nothing_left(tmp_path: Path) -> None:
     process.stop()
 
 
+def test_nothing_of_the_users_aws_settings_reaches_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL_S3", "HTTPS_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "the user's")
+    assert "the user's" not in ServerProcess._outer_environment().values()
+
+
 def test_a_port_in_use_is_one_clear_error(tmp_path: Path) -> None:
     with socket.create_server((environment.LOOPBACK, 0)) as taken:
         process = ServerProcess(tmp_path / "r2", "us-west-2", reduced=True, port=taken.getsockname()[1])
