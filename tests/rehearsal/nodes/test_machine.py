@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from unbroken.rehearsal.hyperpod.machines import MachineError
+from unbroken.rehearsal.nodes import enter
 from unbroken.rehearsal.nodes.lab import spec
 from unbroken.rehearsal.nodes.machine import NamespaceMachine
 from unbroken.rehearsal.nodes.machines import NamespaceMachines
@@ -16,6 +18,7 @@ from unbroken.rehearsal.nodes.machines import NamespaceMachines
 from .conftest import DNS_NAME, booted
 
 pytestmark = pytest.mark.nodes
+PR_SET_CHILD_SUBREAPER = 36
 Pair = tuple[NamespaceMachine, NamespaceMachine]
 
 
@@ -274,6 +277,23 @@ def until_dead(machine: NamespaceMachine) -> None:
     while machine.alive():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_a_visit_that_was_broken_off_does_not_hold_up_the_end(machines: NamespaceMachines) -> None:
+    machine = booted(machines, spec(8))
+    # As in the server, which is pid 1 of its namespace: what loses its parent becomes our child.
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        visit = [*enter.from_server(machine.pid), "sh", "-c", "echo in; exec sleep 600"]
+        with subprocess.Popen(visit, stdout=subprocess.PIPE) as nsenter:
+            assert nsenter.stdout is not None and nsenter.stdout.readline() == b"in\n"
+            nsenter.kill()
+        machine.power_off()
+        assert not machine.alive()
+        machine.discard()
+    finally:
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 0)
 
 
 def test_what_is_discarded_is_unmounted(machines: NamespaceMachines) -> None:

@@ -17,7 +17,7 @@ from subprocess import CompletedProcess
 from typing import IO
 
 from unbroken.rehearsal.hyperpod.machines import NO_ENVIRONMENT, MachineError, MachineSpec
-from unbroken.rehearsal.nodes import enter
+from unbroken.rehearsal.nodes import enter, orphans
 from unbroken.rehearsal.nodes.cgroups import CgroupTree
 from unbroken.rehearsal.nodes.network import Network
 
@@ -198,10 +198,12 @@ class NamespaceMachine:
         if self.alive():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
-        try:
-            self._process.wait(_END_TIMEOUT_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            raise MachineError(f"{self.spec.name}: its processes did not end") from error
+        deadline = time.monotonic() + _END_TIMEOUT_SECONDS
+        while self._process.poll() is None:
+            orphans.reap()
+            if time.monotonic() > deadline:
+                raise MachineError(f"{self.spec.name}: its processes did not end")
+            time.sleep(_POLL_SECONDS)
         self._pid = 0
         self._place.cgroups.remove(self._place.link)
 
