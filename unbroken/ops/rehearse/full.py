@@ -110,9 +110,7 @@ def train(context: Context, job: Job) -> None:
             except StageFailed as error:
                 raise node_failure(context.places, since=event.t) or error from None
     with context.stages.stage("finish", "Train to the end") as stage:
-        job.until(
-            "end of the job", lambda watch: watch.state == "COMPLETED", drill.FINISH_SECONDS, stage.detail
-        )
+        job.until("completion", lambda watch: watch.state == "COMPLETED", drill.FINISH_SECONDS, stage.detail)
         stage.note = f"{job.watch.step} steps, loss {job.watch.metrics[-1]['loss']:.4f}"
 
 
