@@ -21,7 +21,7 @@ from benchmarks.measure import PeakMemory, best
 ROOT = Path(__file__).parents[1]
 PYTHON = sys.executable
 ENV = {"CDK_VALIDATION": "false", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1"}
-IMPORT_STACKS = "import os, stacks.node_runtime as n; n.use_packaged_node(os.environ); import stacks.app"
+NODE = "import os, stacks.node_runtime as n; n.use_packaged_node(os.environ); "  # the same Node.js for each
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def start_up() -> Iterator[Figure]:
 
 def synth() -> Iterator[Figure]:
     """Building and synthesizing the seed's stacks, beside what importing CDK alone costs."""
-    imported = best([PYTHON, "-c", "import aws_cdk"], ROOT, ENV).cpu_seconds
-    stacks = best([PYTHON, "-c", IMPORT_STACKS], ROOT, ENV).cpu_seconds
+    imported = best([PYTHON, "-c", NODE + "import aws_cdk"], ROOT, ENV).cpu_seconds
+    stacks = best([PYTHON, "-c", NODE + "import stacks.app"], ROOT, ENV).cpu_seconds
     with tempfile.TemporaryDirectory() as out:
         whole = best([PYTHON, "app.py"], ROOT, {**ENV, "CDK_OUTDIR": out}).cpu_seconds
     yield Figure("synth in process / import aws_cdk", (whole - stacks) / imported, "x", 2.0)
