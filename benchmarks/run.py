@@ -48,7 +48,7 @@ def start_up() -> Iterator[Figure]:
 
 
 def synth() -> Iterator[Figure]:
-    """Building and synthesizing the seed's stacks, beside what importing CDK alone costs."""
+    """Building and synthesizing the example's stacks, beside what importing CDK alone costs."""
     imported = best([PYTHON, "-c", NODE + "import aws_cdk"], ROOT, ENV).cpu_seconds
     stacks = best([PYTHON, "-c", NODE + "import stacks.app"], ROOT, ENV).cpu_seconds
     with tempfile.TemporaryDirectory() as out:
@@ -73,7 +73,7 @@ def create_to_idle(report: Mapping[str, Any]) -> float:
 
 
 def rehearse(folder: Path) -> tuple[Path, float]:
-    """Rehearse the seed's cluster once. Raises subprocess.CalledProcessError if the rehearsal fails."""
+    """Rehearse the example's cluster once. Raises subprocess.CalledProcessError if the rehearsal fails."""
     with PeakMemory() as memory:
         subprocess.run(["scripts/rehearse", "--out", str(folder)], cwd=ROOT, check=True)
     return folder / "report.json", memory.gib

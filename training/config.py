@@ -43,7 +43,7 @@ class JobConfigError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class JobConfig:
-    """One training job. The defaults are the seed job's values.
+    """One training job. The defaults are the published Mathstral-7B job's.
 
     The folder the job file lies in is the job directory: run/ and checkpoints/ are made there.
     """
