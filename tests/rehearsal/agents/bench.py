@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import secrets
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from typing import Any
 
 from unbroken.rehearsal.hyperpod.machines import MachineSpec
 from unbroken.rehearsal.nodes import rootfs
+from unbroken.rehearsal.nodes.cgroups import FORCED
 from unbroken.rehearsal.nodes.machine import NamespaceMachine
 from unbroken.rehearsal.nodes.machines import NamespaceMachines
 
@@ -265,13 +267,14 @@ def start() -> subprocess.Popen[str]:
     inner = [sys.executable, str(Path(__file__).resolve())]
     flags = ["--mount", "--pid", "--fork", "--kill-child"]
     script = 'mount -t proc proc /proc; exec "$@"'
+    forced = {name: value for name, value in os.environ.items() if name == FORCED}
     return subprocess.Popen(
         ["unshare", *flags, "sh", "-c", script, "sh", *inner],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(ROOT)},
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(ROOT), **forced},
     )
 
 

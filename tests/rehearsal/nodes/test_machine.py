@@ -180,7 +180,8 @@ def test_the_hosts_kernel_settings_cannot_be_changed_from_inside(node: Namespace
 
 def test_a_node_writes_no_cgroup_outside_its_own(node: NamespaceMachine) -> None:
     mounted = out(node, "findmnt", "-n", "-l", "-t", "cgroup,cgroup2", "-o", "TARGET").split()
-    assert {Path(target).name for target in mounted} <= {"systemd", "freezer", "memory"}
+    v1 = {"systemd", "freezer", "memory"}
+    assert mounted == ["/sys/fs/cgroup"] or {Path(target).name for target in mounted} <= v1
 
 
 def test_the_aws_cli_and_the_training_environment_answer(node: NamespaceMachine) -> None:

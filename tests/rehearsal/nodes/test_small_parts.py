@@ -66,12 +66,37 @@ def test_the_command_for_a_user() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("systemd", "mine"), ("freezer", ""), ("memory", "a/b"), ("pids", "")]
+    ("name", "expected"),
+    [
+        ("systemd", "mine"),
+        ("freezer", ""),
+        ("memory", "a/b"),
+        ("pids", ""),
+        ("unified", "x.slice"),
+        ("io", ""),
+    ],
 )
 def test_our_own_control_group(tmp_path: Path, name: str, expected: str) -> None:
     table = tmp_path / "cgroup"
-    table.write_text("9:name=systemd:/mine\n6:freezer:/\n4:memory,other:/a/b\n0::/\n")
+    table.write_text("9:name=systemd:/mine\n6:freezer:/\n4:memory,other:/a/b\n3:io:/../..\n0::/x.slice\n")
     assert cgroups.own(name, table) == expected
+
+
+@pytest.mark.parametrize(
+    ("there", "forced", "expected"),
+    [
+        ("freezer", "", "v1"),
+        ("cgroup.controllers", "", "v2"),
+        ("", "", "none"),
+        ("freezer", "v2", "v2"),
+        ("freezer", "nonsense", "v1"),
+    ],
+)
+def test_the_host_decides_the_version_unless_it_is_forced(
+    tmp_path: Path, there: str, forced: str, expected: str
+) -> None:
+    (tmp_path / there).mkdir(exist_ok=True)
+    assert cgroups.version(tmp_path, {cgroups.FORCED: forced}) == expected
 
 
 def test_directories_of_rehearsals_are_found_at_any_depth(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """The control groups of one rehearsal: in each hierarchy ``unbroken-<id>`` with a directory a node.
 
-cgroup v1 hierarchies, which Slurm's plugin for them needs. On a host with cgroup v2 the v1 freezer can
-usually still be mounted and memory cannot; that road is untried. A node sees its own directory as the root
-(``init.sh``).
+On a host with cgroup v1, also hybrid, that is one directory in each v1 hierarchy a node needs; on a host
+with cgroup v2 only it is one in the single hierarchy. ``version`` decides which. A node sees its own
+directory as the root (``init.sh``).
 """
 
 from __future__ import annotations
@@ -11,50 +11,73 @@ import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from unbroken.rehearsal.hyperpod.machines import MachineError
 
 PREFIX = "unbroken-"
-NEEDED = ("systemd", "freezer")
-OPTIONAL = ("memory",)
+UNIFIED = "unified"
+NEEDED = {"v1": ("systemd", "freezer"), "v2": (UNIFIED,)}
+OPTIONAL = {"v1": ("memory",), "v2": ()}
+FORCED = "UNBROKEN_CGROUP"
+"""Internal, for tests: ``v2`` gives nodes on a hybrid host the v2 hierarchy and nothing else."""
 
 
-def mount(where: Path) -> list[str]:
-    """Mount the hierarchies below ``where`` in this mount namespace; the names of those there are.
+def version(root: Path = Path("/sys/fs/cgroup"), environ: Mapping[str, str] = os.environ) -> str:
+    """What nodes get: ``v1`` (also on a hybrid host) or ``v2``; ``none`` where nothing is mounted."""
+    forced = environ.get(FORCED)
+    if forced in NEEDED:
+        return forced
+    if (root / "cgroup.controllers").exists():
+        return "v2"
+    return "v1" if (root / "freezer").is_dir() else "none"
+
+
+def mount(where: Path, wanted: str) -> list[str]:
+    """Mount a version's hierarchies below ``where`` in this mount namespace; the names of those there are.
 
     Raises MachineError where a needed one cannot be mounted.
     """
     there: list[str] = []
-    for name in (*NEEDED, *OPTIONAL):
+    for name in (*NEEDED[wanted], *OPTIONAL[wanted]):
         point = where / name
         point.mkdir(parents=True, exist_ok=True)
-        options = "none,name=systemd" if name == "systemd" else name
-        argv = ["mount", "-t", "cgroup", "-o", options, "cgroup", str(point)]
+        argv = ["mount", *_arguments(name), "cgroup", str(point)]
         result = subprocess.run(argv, capture_output=True, text=True, check=False)
         if result.returncode == 0:
             there.append(name)
-        elif name in NEEDED:
+        elif name in NEEDED[wanted]:
             raise MachineError(f"the cgroup hierarchy {name} cannot be mounted: {result.stderr.strip()}")
     return there
 
 
+def _arguments(name: str) -> list[str]:
+    if name == UNIFIED:
+        return ["-t", "cgroup2"]
+    return ["-t", "cgroup", "-o", "none,name=systemd" if name == "systemd" else name]
+
+
 def own(name: str, table: Path = Path("/proc/self/cgroup")) -> str:
-    """This process's own directory in a hierarchy, relative to its root; "" when it is the root."""
-    wanted = "name=systemd" if name == "systemd" else name
+    """This process's own directory in a hierarchy, relative to its root; "" at the root or outside of it."""
+    wanted = {"systemd": "name=systemd", UNIFIED: ""}.get(name, name)
     for line in table.read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if wanted in controllers.split(","):
-            return path.strip("/")
+            return "" if path.startswith("/..") else path.strip("/")
     return ""
 
 
 class CgroupTree:
-    """Directories of one rehearsal, below those this process lives in, so that its limits keep holding."""
+    """Directories of one rehearsal, below those this process lives in, so that its limits keep holding.
+
+    With v2 no controller reaches them there: a group with processes, as ours is, hands none on to the groups
+    below it. Nodes do without; nothing of theirs is limited.
+    """
 
     def __init__(self, where: Path, rehearsal: str) -> None:
-        self.names = mount(where)
+        found = version()
+        self.names = mount(where, "v1" if found == "none" else found)
         self._roots = [where / name / own(name) / f"{PREFIX}{rehearsal}" for name in self.names]
 
     def join(self, node: str, pid: int) -> None:
@@ -90,7 +113,7 @@ def _remove_tree(directory: Path) -> bool:
     return not directory.exists()
 
 
-def find(where: Path, depth: int = 4) -> list[Path]:
+def find(where: Path, depth: int = 8) -> list[Path]:
     """All directories of rehearsals in the hierarchies mounted below ``where``, at most ``depth`` deep."""
     found: list[Path] = []
     for hierarchy in where.iterdir():

@@ -68,19 +68,24 @@ if [ -n "$ebs" ]; then
     mount --bind "$ebs" opt/sagemaker
 fi
 
-mount -t tmpfs -o mode=755,size=1m tmpfs sys/fs/cgroup
 export hierarchies
 # shellcheck disable=SC2016 # the inner shell expands it
 exec unshare --cgroup sh -c '
     set -eu
-    for hierarchy in $hierarchies; do
-        mkdir "sys/fs/cgroup/$hierarchy"
-        options=$hierarchy
-        [ "$hierarchy" != systemd ] || options=none,name=systemd
-        mount -t cgroup -o "$options" cgroup "sys/fs/cgroup/$hierarchy"
-    done
-    # Read-only, so that systemd does not mount the other hierarchies, where it would write at the host'"'"'s root.
-    mount -o remount,ro sys/fs/cgroup
+    if [ "$hierarchies" = unified ]; then
+        mount -t cgroup2 cgroup2 sys/fs/cgroup
+    else
+        mount -t tmpfs -o mode=755,size=1m tmpfs sys/fs/cgroup
+        for hierarchy in $hierarchies; do
+            mkdir "sys/fs/cgroup/$hierarchy"
+            options=$hierarchy
+            [ "$hierarchy" != systemd ] || options=none,name=systemd
+            mount -t cgroup -o "$options" cgroup "sys/fs/cgroup/$hierarchy"
+        done
+        # Read-only, so that systemd does not mount the other hierarchies, where it would write at the host'"'"'s
+        # root.
+        mount -o remount,ro sys/fs/cgroup
+    fi
     pivot_root . mnt
     cd /
     umount -l /mnt

@@ -45,6 +45,12 @@ def ensure(progress: Progress) -> Path:
         return made
 
 
+def cached() -> Path | None:
+    """What ``ensure`` would return, where it need not build it."""
+    final = cache.directory(os.environ) / _name()
+    return final if _whole(final) else None
+
+
 def layers(rootfs: Path) -> list[Path]:
     """The layers of what ``ensure`` returned, topmost first."""
     return [rootfs.parent / name for name in (rootfs / _LIST).read_text().split()]

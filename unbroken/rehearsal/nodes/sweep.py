@@ -32,13 +32,23 @@ def sweep_id(rehearsal: str) -> list[str]:
 def _remove(rehearsal: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="unbroken-sweep-") as where:
         try:
-            cgroups.mount(Path(where))
+            _mount_all(Path(where))
             found = [path for path in cgroups.find(Path(where)) if path.name == cgroups.PREFIX + rehearsal]
             cgroups.remove(found)
             return [str(path.relative_to(where)) for path in found if path.exists()]
         finally:
             for point in Path(where).iterdir():
                 subprocess.run(["umount", "-l", str(point)], capture_output=True, check=False)
+
+
+def _mount_all(where: Path) -> None:
+    """Every hierarchy that may hold a rehearsal's groups, whichever version its nodes had.
+
+    No v1 hierarchy on a host without: the mount would make one there.
+    """
+    cgroups.mount(where, "v2")
+    if cgroups.version(environ={}) != "v2":
+        cgroups.mount(where, "v1")
 
 
 def main() -> int:
