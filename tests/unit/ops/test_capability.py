@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,19 +12,27 @@ from unbroken.ops.rehearse import capability, run
 from unbroken.ops.rehearse.options import Options
 
 
-def v1(tmp_path: Path) -> Path:
-    (tmp_path / "freezer").mkdir()
-    return tmp_path
-
-
 def fine(argv: list[str]) -> str:
     assert argv[0] == "unshare"
     return ""
 
 
-def test_root_with_namespaces_and_cgroup_v1_gets_the_whole(tmp_path: Path) -> None:
-    found = capability.probe(system="Linux", uid=0, which=str, run=fine, cgroup=v1(tmp_path))
-    assert found.full
+def never() -> str:
+    raise AssertionError("no node is to be tried where something else is missing")
+
+
+MACHINE: dict[str, Any] = {
+    "system": "Linux",
+    "uid": 0,
+    "which": str,
+    "run": fine,
+    "cgroup": lambda: "v1",
+    "boot": lambda: "",
+}
+
+
+def test_root_on_a_machine_where_a_node_boots_gets_the_whole() -> None:
+    assert capability.probe(**MACHINE) == capability.Capability()
 
 
 @pytest.mark.parametrize(
@@ -33,23 +42,31 @@ def test_root_with_namespaces_and_cgroup_v1_gets_the_whole(tmp_path: Path) -> No
         ({"uid": 1000}, "not root"),
         ({"which": lambda name: None if name == "ip" else name}, "ip is not installed"),
         ({"run": lambda argv: "Operation not permitted"}, "namespaces cannot be made here: Operation not"),
+        ({"cgroup": lambda: "none"}, "cgroups are not mounted"),
     ],
 )
-def test_what_is_missing_is_said(changes: dict[str, object], reason: str, tmp_path: Path) -> None:
-    machine: dict[str, object] = {"system": "Linux", "uid": 0, "which": str, "run": fine}
-    found = capability.probe(**{**machine, "cgroup": v1(tmp_path), **changes})  # type: ignore[arg-type]
+def test_what_is_missing_is_said(changes: dict[str, Any], reason: str) -> None:
+    found = capability.probe(**{**MACHINE, "boot": never, **changes})
     assert not found.full
     assert reason in found.missing[0]
 
 
-def test_cgroup_v2_is_untried(tmp_path: Path) -> None:
-    (tmp_path / "cgroup.controllers").touch()
-    found = capability.probe(system="Linux", uid=0, which=str, run=fine, cgroup=tmp_path)
-    assert "v2" in found.missing[0]
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_node_that_does_not_boot_is_the_reason(version: str) -> None:
+    found = capability.probe(**{**MACHINE, "cgroup": lambda: version, "boot": lambda: "no systemd"})
+    assert found.missing == (f"a node does not boot here, with cgroup {version}: no systemd",)
+    assert not found.warnings
 
 
-def test_no_cgroups_at_all(tmp_path: Path) -> None:
-    assert capability.cgroup_kind(tmp_path) == "none"
+def test_cgroup_v2_is_tried_and_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = capability.probe(**{**MACHINE, "cgroup": lambda: "v2"})
+    assert found.full
+    assert len(found.warnings) == 1
+    screen = Screen()
+    monkeypatch.setattr(capability, "probe", lambda: found)
+    assert run._capability(Options(Path("cluster.yaml")), screen)
+    assert len(screen.lines) == 1
+    assert "--reduced is the way out" in screen.lines[0]
 
 
 def test_a_reduced_rehearsal_says_first_what_it_lacks_and_how_to_get_it() -> None:

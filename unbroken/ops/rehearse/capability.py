@@ -8,7 +8,8 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+
+from unbroken.rehearsal.nodes import cgroups, trial
 
 TOOLS = ("unshare", "nsenter", "mount", "ip")
 PROBE_SECONDS = 10.0
@@ -19,7 +20,8 @@ LEFT_OUT = [
 ]
 WAYS_TO_THE_WHOLE = [
     "be root (or have sudo) on Debian 12 or Ubuntu 22.04/24.04; a virtual machine will do",
-    "have cgroup v1 there: boot with systemd.unified_cgroup_hierarchy=0 on the kernel's command line",
+    "where a node does not boot with cgroup v2: boot with systemd.unified_cgroup_hierarchy=0 "
+    "on the kernel's command line",
     "or, on such a machine, a container: docker run --privileged --cgroupns=private "
     "-v unbroken:/var/cache/unbroken -it debian:12",
 ]
@@ -44,9 +46,10 @@ def probe(
     uid: int | None = None,
     which: Callable[[str], str | None] = shutil.which,
     run: Callable[[list[str]], str] | None = None,
-    cgroup: Path = Path("/sys/fs/cgroup"),
+    cgroup: Callable[[], str] = cgroups.version,
+    boot: Callable[[], str] = trial.problem,
 ) -> Capability:
-    """Look at this machine; nothing is changed on it."""
+    """Look at this machine, and boot a node that is thrown away; nothing is changed on it."""
     if system != "Linux":
         return Capability((f"this is {system}, and nodes need Linux namespaces",))
     if (os.geteuid() if uid is None else uid) != 0:
@@ -56,26 +59,22 @@ def probe(
         return Capability(tuple(missing))
     problem = (run or _try)(_NAMESPACES)
     missing += [f"namespaces cannot be made here: {problem}"] if problem else []
-    kind = cgroup_kind(cgroup)
-    missing += [] if kind == "v1" else [_CGROUP_REASONS[kind]]
-    return Capability(tuple(missing))
+    kind = cgroup()
+    missing += [NO_CGROUPS] if kind == "none" else []
+    if not missing and (problem := boot()):
+        missing.append(f"a node does not boot here, with cgroup {kind}: {problem}")
+    return Capability(tuple(missing), (V2_HARDLY_TRIED,) if kind == "v2" and not missing else ())
 
 
 _NAMESPACES = [
     *("unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"),
     *("sh", "-c", "mount -t tmpfs none /tmp && ip link set lo up"),
 ]
-_CGROUP_REASONS = {
-    "v2": "this host has cgroup v2 only, on which nodes are untried",
-    "none": "cgroups are not mounted at /sys/fs/cgroup",
-}
-
-
-def cgroup_kind(root: Path) -> str:
-    """`v1` (also hybrid), `v2` or `none`, by what is mounted."""
-    if (root / "cgroup.controllers").exists():
-        return "v2"
-    return "v1" if (root / "freezer").is_dir() else "none"
+NO_CGROUPS = "cgroups are not mounted at /sys/fs/cgroup"
+V2_HARDLY_TRIED = (
+    "this host has cgroup v2 only, where nodes and Slurm's steps were tried and a whole rehearsal was not; "
+    "should it fail, --reduced is the way out"
+)
 
 
 def _try(argv: list[str]) -> str:

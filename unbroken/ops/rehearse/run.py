@@ -63,6 +63,8 @@ def _capability(options: Options, display: Display) -> bool:
             display.say(f"  left out: {item}")
         for way in capability.WAYS_TO_THE_WHOLE:
             display.say(f"  for the whole: {way}")
+    for warning in found.warnings:
+        display.say(f"note: {warning}")
     return found.full
 
 
