@@ -75,7 +75,11 @@ def _node_line(cluster: Cluster, node: Node) -> str:
 
 
 def cgroup_conf(unified: bool) -> str:
-    """cgroup.conf; ``unified`` where the machine has cgroup v2 (untried so far)."""
+    """cgroup.conf; ``unified`` where the machine has cgroup v2.
+
+    Slurm 22.05's plugin for it works without controllers (it logs that they are not enabled), and refuses a
+    host that has v1 hierarchies as well.
+    """
     if unified:
         return "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n"
     return "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n"
