@@ -53,8 +53,27 @@ def test_without_a_controller_there_is_nothing_to_write() -> None:
 
 def test_the_small_files() -> None:
     assert plugstack_conf().startswith("optional /")
-    assert "cgroup/v1" in cgroup_conf(unified=False)
-    assert "cgroup/v2" in cgroup_conf(unified=True)
+    assert "CgroupPlugin=cgroup/v1" in cgroup_conf("v1")
+    assert "CgroupPlugin=cgroup/v2" in cgroup_conf("v2")
+
+
+@pytest.mark.parametrize(
+    ("sees", "kernel", "expected", "proctrack"),
+    [
+        ("freezer", "2:freezer:/\n0::/\n", "v1", "cgroup"),
+        ("cgroup.controllers", "0::/\n", "v2", "cgroup"),
+        ("cgroup.controllers", "1:name=systemd:/\n0::/\n", "mixed", "linuxproc"),
+    ],
+)
+def test_slurm_tracks_processes_as_the_machine_lets_it(
+    tmp_path: Path, sees: str, kernel: str, expected: str, proctrack: str
+) -> None:
+    (tmp_path / sees).touch()
+    (tmp_path / "table").write_text(kernel)
+    found = conf_files.cgroup_version(tmp_path / "cgroup.controllers", tmp_path / "table")
+    assert found == expected
+    assert f"ProctrackType=proctrack/{proctrack}\n" in slurm_conf(CLUSTER, found)
+    assert ("CgroupPlugin=cgroup/v2" in cgroup_conf(found)) == (expected == "v2")
 
 
 def test_writing_says_whether_the_nodes_changed_and_keeps_accounting(tmp_path: Path) -> None:
@@ -64,7 +83,7 @@ def test_writing_says_whether_the_nodes_changed_and_keeps_accounting(tmp_path: P
     with (tmp_path / "slurm.conf").open("a") as edited:
         edited.write("Prolog=/by/hand\n")
     assert not conf_files.write_all(CLUSTER, tmp_path)
-    assert (tmp_path / "slurm.conf").read_text() == GOLDEN.read_text()
+    assert (tmp_path / "slurm.conf").read_text() == slurm_conf(CLUSTER, conf_files.cgroup_version())
     assert "slurmdbd" in (tmp_path / "accounting.conf").read_text()
     assert conf_files.write_all(dataclasses.replace(CLUSTER, gres=False), tmp_path)
     assert not (tmp_path / "gres.conf").exists()

@@ -1,6 +1,6 @@
 """Nodes that have cgroup v2 and nothing else, on whatever host this is. Real systemd; needs root.
 
-No Slurm: its plugin for v2 looks at the kernel's list and refuses a hybrid host.
+No Slurm here: run tests/rehearsal/agents with UNBROKEN_CGROUP=v2 for that.
 """
 
 from __future__ import annotations

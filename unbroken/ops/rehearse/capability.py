@@ -72,8 +72,8 @@ _NAMESPACES = [
 ]
 NO_CGROUPS = "cgroups are not mounted at /sys/fs/cgroup"
 V2_HARDLY_TRIED = (
-    "this host has cgroup v2 only, where nodes and Slurm's steps were tried and a whole rehearsal was not; "
-    "should it fail, --reduced is the way out"
+    "nodes get cgroup v2 only here; no whole rehearsal was tried on a host with v2 only, "
+    "so should this one fail, --reduced is the way out"
 )
 
 

@@ -11,6 +11,7 @@ from slurm_commands import Runner
 
 FOLDER = Path("/opt/slurm/etc")
 UNIFIED = Path("/sys/fs/cgroup/cgroup.controllers")
+HIERARCHIES = Path("/proc/self/cgroup")
 SCONTROL = "/opt/slurm/bin/scontrol"
 RESTART_TIMEOUT_SECONDS = 20.0
 
@@ -20,15 +21,23 @@ def write_all(cluster: Cluster, folder: Path = FOLDER) -> bool:
 
     accounting.conf is the customer's: one without settings is made where there is none, and never changed.
     """
-    text = slurm_conf.slurm_conf(cluster)
+    cgroups = cgroup_version()
+    text = slurm_conf.slurm_conf(cluster, cgroups)
     before = _node_lines(_read(folder / "slurm.conf"))
     if not (folder / "accounting.conf").exists():
         _write(folder / "accounting.conf", slurm_conf.NO_ACCOUNTING)
-    _write(folder / "cgroup.conf", slurm_conf.cgroup_conf(UNIFIED.exists()))
+    _write(folder / "cgroup.conf", slurm_conf.cgroup_conf(cgroups))
     _write(folder / "plugstack.conf", slurm_conf.plugstack_conf())
     _write_or_remove(folder / "gres.conf", slurm_conf.gres_conf(cluster))
     _write(folder / "slurm.conf", text)
     return before != _node_lines(text)
+
+
+def cgroup_version(unified: Path = UNIFIED, hierarchies: Path = HIERARCHIES) -> str:
+    """``v1``, ``v2``, or ``mixed`` where v2 is all one sees and the kernel has other hierarchies as well."""
+    if not unified.exists():
+        return "v1"
+    return "v2" if len(hierarchies.read_text().splitlines()) == 1 else "mixed"
 
 
 def apply(run: Runner, nodes_changed: bool) -> str:

@@ -35,7 +35,7 @@ SlurmdLogFile=/var/log/slurm/slurmd.log
 SlurmdPidFile=/run/slurmd.pid
 SlurmdSpoolDir=/var/spool/slurmd
 SlurmdParameters=config_overrides
-ProctrackType=proctrack/cgroup
+ProctrackType={proctrack}
 # Only task/none is supported for auto-resume
 TaskPlugin=task/none
 # Scheduling
@@ -54,12 +54,17 @@ BatchStartTimeout=5
 """
 
 
-def slurm_conf(cluster: Cluster) -> str:
-    """slurm.conf as a whole; ValueError where the files name no controller instance."""
+def slurm_conf(cluster: Cluster, cgroups: str = "v1") -> str:
+    """slurm.conf as a whole; ValueError where the files name no controller instance.
+
+    ``cgroups`` is ``v1``, ``v2``, or ``mixed`` (see ``cgroup_conf``).
+    """
     controller = cluster.controller()
     if controller is None:
         raise ValueError(f"no instance of the controller group {cluster.controller_group} is listed")
-    head = HEAD.format(cluster=cluster.name.lower(), controller=f"{controller.name}({controller.address})")
+    proctrack = "proctrack/linuxproc" if cgroups == "mixed" else "proctrack/cgroup"
+    address = f"{controller.name}({controller.address})"
+    head = HEAD.format(cluster=cluster.name.lower(), controller=address, proctrack=proctrack)
     nodes = [_node_line(cluster, node) for node in cluster.slurm_nodes()]
     body = ["# Nodes and partitions", *_gres_types(cluster), *nodes, *_partitions(cluster)]
     return head + "\n".join([*body, "include accounting.conf"]) + "\n"
@@ -74,13 +79,14 @@ def _node_line(cluster: Cluster, node: Node) -> str:
     )
 
 
-def cgroup_conf(unified: bool) -> str:
-    """cgroup.conf; ``unified`` where the machine has cgroup v2.
+def cgroup_conf(cgroups: str) -> str:
+    """cgroup.conf, by what the machine has.
 
-    Slurm 22.05's plugin for it works without controllers (it logs that they are not enabled), and refuses a
-    host that has v1 hierarchies as well.
+    Slurm 22.05's plugin for v2 works without controllers (it logs that they are not enabled), and refuses to
+    start where the kernel has v1 hierarchies too. A machine that sees v2 on such a kernel is ``mixed``: Slurm
+    tracks processes without cgroups there.
     """
-    if unified:
+    if cgroups == "v2":
         return "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n"
     return "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n"
 
