@@ -27,6 +27,7 @@ MACHINE: dict[str, Any] = {
     "which": str,
     "run": fine,
     "cgroup": lambda: "v1",
+    "asked_for_v2": False,
     "boot": lambda: "",
 }
 
@@ -43,6 +44,7 @@ def test_root_on_a_machine_where_a_node_boots_gets_the_whole() -> None:
         ({"which": lambda name: None if name == "ip" else name}, "ip is not installed"),
         ({"run": lambda argv: "Operation not permitted"}, "namespaces cannot be made here: Operation not"),
         ({"cgroup": lambda: "none"}, "cgroups are not mounted"),
+        ({"cgroup": lambda: "v2"}, "cgroup v2 only"),
     ],
 )
 def test_what_is_missing_is_said(changes: dict[str, Any], reason: str) -> None:
@@ -53,13 +55,14 @@ def test_what_is_missing_is_said(changes: dict[str, Any], reason: str) -> None:
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
 def test_a_node_that_does_not_boot_is_the_reason(version: str) -> None:
-    found = capability.probe(**{**MACHINE, "cgroup": lambda: version, "boot": lambda: "no systemd"})
+    changes = {"cgroup": lambda: version, "asked_for_v2": True, "boot": lambda: "no systemd"}
+    found = capability.probe(**{**MACHINE, **changes})
     assert found.missing == (f"a node does not boot here, with cgroup {version}: no systemd",)
     assert not found.warnings
 
 
-def test_cgroup_v2_is_tried_and_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = capability.probe(**{**MACHINE, "cgroup": lambda: "v2"})
+def test_cgroup_v2_is_tried_where_asked_for_and_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = capability.probe(**{**MACHINE, "cgroup": lambda: "v2", "asked_for_v2": True})
     assert found.full
     assert len(found.warnings) == 1
     screen = Screen()

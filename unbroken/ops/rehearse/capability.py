@@ -20,8 +20,8 @@ LEFT_OUT = [
 ]
 WAYS_TO_THE_WHOLE = [
     "be root (or have sudo) on Debian 12 or Ubuntu 22.04/24.04; a virtual machine will do",
-    "where a node does not boot with cgroup v2: boot with systemd.unified_cgroup_hierarchy=0 "
-    "on the kernel's command line",
+    "where only cgroup v2 is there: systemd.unified_cgroup_hierarchy=0 on the kernel's command line, "
+    f"or {cgroups.FORCED}=v2 to try the whole with it",
     "or, on such a machine, a container: docker run --privileged --cgroupns=private "
     "-v unbroken:/var/cache/unbroken -it debian:12",
 ]
@@ -47,9 +47,13 @@ def probe(
     which: Callable[[str], str | None] = shutil.which,
     run: Callable[[list[str]], str] | None = None,
     cgroup: Callable[[], str] = cgroups.version,
+    asked_for_v2: bool = os.environ.get(cgroups.FORCED) == "v2",
     boot: Callable[[], str] = trial.problem,
 ) -> Capability:
-    """Look at this machine, and boot a node that is thrown away; nothing is changed on it."""
+    """Look at this machine, and boot a node that is thrown away; nothing is changed on it.
+
+    With cgroup v2 alone nodes are had only by those who ask: a lost node was not seen to come back there yet.
+    """
     if system != "Linux":
         return Capability((f"this is {system}, and nodes need Linux namespaces",))
     if (os.geteuid() if uid is None else uid) != 0:
@@ -61,6 +65,7 @@ def probe(
     missing += [f"namespaces cannot be made here: {problem}"] if problem else []
     kind = cgroup()
     missing += [NO_CGROUPS] if kind == "none" else []
+    missing += [V2_UNPROVEN] if kind == "v2" and not asked_for_v2 else []
     if not missing and (problem := boot()):
         missing.append(f"a node does not boot here, with cgroup {kind}: {problem}")
     return Capability(tuple(missing), (V2_HARDLY_TRIED,) if kind == "v2" and not missing else ())
@@ -71,8 +76,9 @@ _NAMESPACES = [
     *("sh", "-c", "mount -t tmpfs none /tmp && ip link set lo up"),
 ]
 NO_CGROUPS = "cgroups are not mounted at /sys/fs/cgroup"
+V2_UNPROVEN = "this host has cgroup v2 only, with which no whole rehearsal has passed yet"
 V2_HARDLY_TRIED = (
-    "nodes get cgroup v2 only here; no whole rehearsal was tried on a host with v2 only, "
+    "nodes get cgroup v2 only, as asked; no whole rehearsal was tried on a host with v2 only, "
     "so should this one fail, --reduced is the way out"
 )
 

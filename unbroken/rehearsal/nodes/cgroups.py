@@ -21,7 +21,7 @@ UNIFIED = "unified"
 NEEDED = {"v1": ("systemd", "freezer"), "v2": (UNIFIED,)}
 OPTIONAL = {"v1": ("memory",), "v2": ()}
 FORCED = "UNBROKEN_CGROUP"
-"""Internal, for tests: ``v2`` gives nodes on a hybrid host the v2 hierarchy and nothing else."""
+"""``v2`` asks for nodes with v2 alone: on a host that has no other, or, for tests, on a hybrid one."""
 
 
 def version(root: Path = Path("/sys/fs/cgroup"), environ: Mapping[str, str] = os.environ) -> str:
