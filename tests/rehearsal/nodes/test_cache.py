@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unbroken.rehearsal.nodes import cache
+from unbroken.rehearsal.nodes import cache, trial
 from unbroken.rehearsal.nodes.cache import RootFsError
 
 
@@ -105,3 +105,14 @@ def test_a_cache_on_an_overlay_is_refused(tmp_path: Path, private_mounts: None) 
             cache.require_layers(tmp_path / "here")
     finally:
         subprocess.run(["umount", tmp_path / "here"], check=True)
+
+
+def test_a_container_without_a_volume_is_a_reason_to_rehearse_reduced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(where: Path) -> None:
+        raise RootFsError(f"{where} lies on an overlay\n\nhint: a volume")
+
+    monkeypatch.setattr(cache, "require_layers", refuse)
+    monkeypatch.setenv("UNBROKEN_CACHE", str(tmp_path))
+    assert trial.problem() == f"{tmp_path} lies on an overlay"

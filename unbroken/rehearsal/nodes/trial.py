@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from unbroken.rehearsal.hyperpod.machines import MachineError
-from unbroken.rehearsal.nodes import rootfs
+from unbroken.rehearsal.nodes import cache, rootfs
 from unbroken.rehearsal.nodes.lab import spec
 from unbroken.rehearsal.nodes.machines import NamespaceMachines
 
@@ -26,6 +26,10 @@ def problem() -> str:
 
     Needs root. A node takes well under a second; one that hangs is given up after a minute.
     """
+    try:
+        cache.require_layers(cache.directory(os.environ))
+    except cache.RootFsError as error:  # in a container without a volume: reduced, not refused
+        return str(error).splitlines()[0]
     if rootfs.cached() is None:
         return ""
     argv = [*_NAMESPACES, sys.executable, "-m", __spec__.name]
