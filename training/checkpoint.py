@@ -194,4 +194,4 @@ def _from_first(work: Callable[[], T]) -> T:
     result, trouble = box[0]
     if trouble is not None:
         raise CheckpointError(trouble)
-    return result  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]  # what work() returned

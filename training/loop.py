@@ -107,12 +107,12 @@ class Trainer:
             group["lr"] = lr
         with self._saved_activations():
             loss = self._loss(tokens)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]  # torch has no type here
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.grad_clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         mean_loss, stop = self._agree(loss.detach())
-        grad_norm = float(norm.full_tensor().item())  # type: ignore[attr-defined]
+        grad_norm = float(norm.full_tensor().item())  # type: ignore[attr-defined]  # a DTensor under FSDP2
         return StepResult(mean_loss, grad_norm, lr, waited, time.perf_counter() - began, stop)
 
     def after_step(self, result: StepResult) -> None:

@@ -138,7 +138,7 @@ def test_a_late_file_is_waited_for(make_lab: MakeLab) -> None:
         if len(slept) == 7:
             path.write_text(text)
 
-    lab.host.sleep = sleep  # type: ignore[method-assign]
+    lab.host.sleep = sleep  # type: ignore[method-assign]  # a fake in its place
     assert lab.node().role == "compute"
     assert len(slept) == 7
 

@@ -48,6 +48,7 @@ class Shim:
     def run(self, script: Path | None = None, **kwargs: object) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": str(self.programs), "UNBROKEN_ROOT": str(self.root)}
         environment |= {} if self.waits else {"UNBROKEN_FLUSH_SECONDS": "0"}
+        # the overloads cannot see through **options
         return subprocess.run(  # type: ignore[call-overload,no-any-return]
             ["/bin/bash", str(script or "on_create.sh")],
             **{"cwd": self.bundle, "env": environment, "text": True, "capture_output": True} | kwargs,

@@ -152,7 +152,7 @@ def test_a_network_that_comes_late_is_waited_for(make_lab: MakeLab) -> None:
         lab.host.names |= names if len(slept) == 3 else set()
         lab.host.clock += seconds
 
-    lab.host.sleep = sleep  # type: ignore[method-assign]
+    lab.host.sleep = sleep  # type: ignore[method-assign]  # a fake in its place
     assert lab.run() == 0
     assert len(slept) == 3
 

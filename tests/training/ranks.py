@@ -195,7 +195,7 @@ def failing_at_step_6(rank: int) -> None:
             raise ZeroDivisionError("a bug of the test")
         return original(self)
 
-    loop.Trainer.step = step  # type: ignore[method-assign]
+    loop.Trainer.step = step  # type: ignore[method-assign]  # a fake in its place
 
 
 def noting_samples(rank: int) -> None:
@@ -209,7 +209,7 @@ def noting_samples(rank: int) -> None:
         os.write(1, f"sample {number}\n".encode())
         return number
 
-    samples.SampleIndex.sample_at = sample_at  # type: ignore[method-assign]
+    samples.SampleIndex.sample_at = sample_at  # type: ignore[method-assign]  # a fake in its place
 
 
 def without_hashes(rank: int) -> None:

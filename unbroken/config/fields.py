@@ -13,7 +13,7 @@ from unbroken.config.section import refusal
 from unbroken.config.suggest import suggestion
 
 _SYSTEM_PATHS = ("/bin", "/boot", "/dev", "/etc", "/lib", "/opt", "/proc", "/root", "/run", "/sbin", "/sys",
-                 "/tmp", "/usr", "/var")  # fmt: skip  # noqa: S108
+                 "/tmp", "/usr", "/var")  # fmt: skip  # noqa: S108  (names, not used)
 
 
 def _group_name(value: str) -> str:

@@ -20,7 +20,7 @@ Path = tuple[str | int, ...]
 class _CoreLoader(yaml.SafeLoader):
     """PyYAML's scanner and composer with YAML 1.2's core schema instead of 1.1's."""
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  (PyYAML's)
 
 
 for _tag, _pattern in {

@@ -81,6 +81,7 @@ def _ensure_environment(options: Options) -> None:
     wanted = environment.server(options.port, options.state, options.region)
     if any(os.environ.get(name) != value for name, value in wanted.items()):
         arguments = [sys.executable, "-m", "unbroken.rehearsal.server", *sys.argv[1:]]
+        # itself again, without a shell
         os.execve(sys.executable, arguments, {**os.environ, **wanted})  # noqa: S606
 
 

@@ -16,7 +16,7 @@ import pytest
 LIB = Path(__file__).parents[3] / "unbroken/rehearsal/nodes/image/opt/rehearsal/lib"
 sys.path.insert(0, str(LIB))
 
-from tests.rehearsal.agents.bench import CONTROLLER, start  # noqa: E402
+from tests.rehearsal.agents.bench import CONTROLLER, start  # noqa: E402  (after the path above)
 
 POLL_SECONDS = 0.1
 ON_FAILURE = """

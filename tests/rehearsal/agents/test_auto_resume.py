@@ -107,6 +107,7 @@ class FakeChildren(Children):
         self.says, self.code = says, code
         self.asked: list[list[str]] = []
 
+    # answers with a fake child
     def start(self, argv: Sequence[str], env: Mapping[str, str], *, read_errors: bool):  # type: ignore[no-untyped-def]
         self.asked.append(list(argv))
         script = f"printf '%s' '{self.says}' >&2; exit {self.code}"
@@ -242,7 +243,7 @@ class Script:
 
 def run_helper(script: Script, children: Children | None = None) -> int:
     env = {"SLURM_JOB_ID": "5", "SLURM_JOB_NODELIST": "n[1-2]"}
-    return Helper([], env, script, script, script, children or Children()).run()  # type: ignore[arg-type]
+    return Helper([], env, script, script, script, children or Children()).run()  # type: ignore[arg-type]  # fakes
 
 
 FAILED = Outcome(1, "0", TaskExit("0", "1", 256, "b"))

@@ -33,7 +33,7 @@ def test_resource_tables() -> None:
 
 @pytest.mark.parametrize("module", [handlers, changesets])
 def test_templates_are_checked_by_a_name_in_each_module(module: object) -> None:
-    assert callable(getattr(module, "validate_template_support"))  # noqa: B009
+    assert callable(getattr(module, "validate_template_support"))  # noqa: B009  (not in its types)
 
 
 def test_services_are_found_by_target_prefix() -> None:

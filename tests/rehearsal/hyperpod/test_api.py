@@ -17,7 +17,7 @@ def call(bench: Bench, operation: str, **body: Any) -> dict[str, Any]:
     assert status == 200, answer
     assert schema.check_answer(operation, answer) == []
     bench.settle()
-    return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(answer))  # type: ignore[no-any-return]  # JSON
 
 
 def error(bench: Bench, operation: str, body: bytes) -> str:

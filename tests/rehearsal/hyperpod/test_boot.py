@@ -292,7 +292,7 @@ def test_a_log_that_cannot_be_shipped_fails_nothing(caplog: pytest.LogCaptureFix
     def refuse(group: str, stream: str, lines: object) -> None:
         raise RuntimeError("no logs today")
 
-    bench.store.put_log_lines = refuse  # type: ignore[method-assign]
+    bench.store.put_log_lines = refuse  # type: ignore[method-assign]  # a fake in its place
     bench.up(1)
     assert "were not shipped" in caplog.text
 
@@ -305,7 +305,7 @@ def test_a_fault_of_the_rehearsal_is_told_and_nothing_waits_for_ever(
     def refuse(subnet_id: str, security_group_ids: object, address: str) -> str:
         raise RuntimeError("no interface")
 
-    bench.store.attach_interface = refuse  # type: ignore[method-assign]
+    bench.store.attach_interface = refuse  # type: ignore[method-assign]  # a fake in its place
     assert failed(bench) == "Internal service error of the rehearsal: RuntimeError: no interface"
 
 
@@ -316,7 +316,7 @@ def test_a_machine_that_does_not_end_is_left_behind(caplog: pytest.LogCaptureFix
     def stuck() -> None:
         raise MachineError("its processes did not end")
 
-    bench.machine(WORKER_1).power_off = stuck  # type: ignore[method-assign]
+    bench.machine(WORKER_1).power_off = stuck  # type: ignore[method-assign]  # a fake in its place
     bench.service.replace_requested("ml", WORKER_1, "Action:Replace")
     bench.settle()
     assert bench.nodes("workers")[0]["InstanceStatus"]["Status"] == "Running" and "did not end" in caplog.text

@@ -69,7 +69,7 @@ class Account:
             region_name=REGION,
             endpoint_url=f"http://127.0.0.1:{self.server.port}",
             aws_access_key_id="test",
-            aws_secret_access_key="test",  # noqa: S106
+            aws_secret_access_key="test",  # noqa: S106  (any will do)
             config=Config(retries={"max_attempts": 0}, proxies={}),
         )
 

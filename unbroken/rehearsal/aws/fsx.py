@@ -95,7 +95,7 @@ class Fsx:
         made = FileSystem(
             file_system_id=file_system_id,
             dns_name=f"{file_system_id}.fsx.{self.region}.amazonaws.com",
-            mount_name="".join(random.choices(string.ascii_lowercase + "234567", k=8)),  # noqa: S311
+            mount_name="".join(random.choices(string.ascii_lowercase + "234567", k=8)),  # noqa: S311  (a name)
             capacity_gib=int(request["StorageCapacity"]),
             subnet_id=subnet_id,
             interface_id=self._interface(file_system_id, subnet_id, request.get("SecurityGroupIds", [])),

@@ -95,6 +95,7 @@ def main() -> None:
         options.id,
     ]
     flags = ["--mount", "--pid", "--fork", "--kill-child"]
+    # no shell; the words are ours
     os.execvp("unshare", ["unshare", *flags, "sh", "-c", script, "sh", *inner])  # noqa: S606
 
 

@@ -99,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, request: Request) -> Reply:
         try:
             return self.server.answer(request)
-        except Exception:
+        except Exception:  # one bad request must not end the server; the log has it whole
             logger.exception("%s %s failed", request.method, request.target)
             return Reply(500, b"internal error of the rehearsal; see server.log")
 

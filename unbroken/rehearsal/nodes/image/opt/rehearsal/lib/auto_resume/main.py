@@ -107,6 +107,7 @@ def _run_plainly(
     for refusal in refusals:
         say.error(refusal)
     say.error(messages.REFUSED)
+    # no shell: srun takes the place of this program
     os.execvpe("srun", ["srun", *arguments], {**env, "AUTO_RESUME_NOTIFY": "off"})  # noqa: S606
 
 
