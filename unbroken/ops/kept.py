@@ -18,6 +18,7 @@ from unbroken.ops.rehearse.cluster import Cluster, Node
 from unbroken.ops.rehearse.places import Places
 from unbroken.ops.rehearse.run import cleaners
 from unbroken.ops.rehearse.stages import Display, Stages
+from unbroken.ops.tools import project_root
 from unbroken.rehearsal.aws.process import ServerInfo
 from unbroken.rehearsal.events import EventLog
 
@@ -119,7 +120,7 @@ def take_down(kept: Kept, display: Display) -> None:
     where.log("cdk-destroy").parent.mkdir(parents=True, exist_ok=True)
     stages = Stages(EventLog(where.events), display)
     info = ServerInfo.read(kept.state)
-    root = places.project_root()
+    root = project_root()
     try:
         with stages.stage("destroy", "cdk destroy --all") as stage:
             environment.require(root, kept.state, where.out)

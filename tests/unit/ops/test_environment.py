@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from unbroken.config import ClusterConfig
+from unbroken.ops import tools
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.rehearse import environment, places
 from unbroken.ops.rehearse.cdk import Cdk
@@ -25,14 +26,14 @@ def usage(free_mib: int) -> Any:
 def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", usage(3))
     with pytest.raises(CannotRun, match="3 MiB free, and a rehearsal needs 1500 MiB") as caught:
-        environment.require(places.project_root(), tmp_path / "not" / "there", tmp_path)
+        environment.require(tools.project_root(), tmp_path / "not" / "there", tmp_path)
     assert "UNBROKEN_STATE" in caught.value.hint
 
 
 def test_missing_tools_are_all_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", usage(9000))
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setattr(environment, "find_spec", lambda name: None)
+    monkeypatch.setattr(tools, "find_spec", lambda name: None)
     with pytest.raises(CannotRun) as caught:
         environment.require(tmp_path, tmp_path, tmp_path)
     for words in ("the cdk command", "Node.js", "aws_cdk, ministack, cfnlint"):
@@ -43,7 +44,7 @@ def test_missing_tools_are_all_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_nothing_of_the_users_aws_reaches_cdk() -> None:
     """The rehearsal must not be able to reach an AWS account, whatever the user's environment says."""
     base = {"AWS_PROFILE": "production", "AWS_SESSION_TOKEN": "x", "PATH": "/usr/bin"}
-    env = embedded.client(4566, "us-west-2", environment.tool_environment(places.project_root(), base))
+    env = embedded.client(4566, "us-west-2", tools.tool_environment(tools.project_root(), base))
     assert env["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
     assert env["AWS_SHARED_CREDENTIALS_FILE"] == "/dev/null"
     assert "AWS_PROFILE" not in env and "AWS_SESSION_TOKEN" not in env

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from unbroken.ops.rehearse.environment import cdk_command, tool_environment
 from unbroken.ops.rehearse.places import Places
 from unbroken.ops.rehearse.processes import running
 from unbroken.ops.rehearse.stages import StageFailed
+from unbroken.ops.tools import cdk_command, tool_environment
 from unbroken.rehearsal.aws import environment as embedded
 
 POLL_SECONDS = 0.2

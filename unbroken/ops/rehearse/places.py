@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import unbroken
 from unbroken.ops.errors import CannotRun
 
 KEPT_RECORD = "kept.json"
@@ -31,17 +30,6 @@ def base_folder(env: Mapping[str, str] = os.environ) -> Path:
         return _SYSTEM_BASE
     home = Path(env.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return home / "unbroken" / "rehearsals"
-
-
-def project_root() -> Path:
-    """The checkout with app.py and cdk.json; CannotRun where the package is installed without it."""
-    for folder in (Path(unbroken.__file__).parents[1], Path.cwd()):
-        if (folder / "app.py").is_file() and (folder / "cdk.json").is_file():
-            return folder
-    raise CannotRun(
-        "app.py and cdk.json are not here",
-        "run this command in a checkout of the project, or `make rehearse`",
-    )
 
 
 def process_start(pid: int) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 from unbroken.config import ClusterConfig
 from unbroken.ops.rehearse.capability import LEFT_OUT
 from unbroken.ops.rehearse.options import Options
-from unbroken.ops.rehearse.places import Places, project_root
+from unbroken.ops.rehearse.places import Places
+from unbroken.ops.tools import project_root
 from unbroken.rehearsal import events, report
 from unbroken.rehearsal.hyperpod import behaviours
 from unbroken.rehearsal.report_model import Report

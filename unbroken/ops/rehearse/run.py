@@ -17,6 +17,7 @@ from unbroken.ops.rehearse.interrupts import Interrupted, as_exceptions
 from unbroken.ops.rehearse.options import Options, overlay
 from unbroken.ops.rehearse.places import Owner
 from unbroken.ops.rehearse.stages import Display, StageFailed, Stages
+from unbroken.ops.tools import project_root
 from unbroken.rehearsal.aws.process import ServerError, ServerInfo, ServerProcess
 from unbroken.rehearsal.events import EventLog
 from unbroken.rehearsal.faults import FAULTS
@@ -31,7 +32,7 @@ def rehearse(options: Options, display: Display) -> Report:
     _check(options)
     declared = config.load(options.cluster)
     chosen = fewer_workers(declared, _workers(options, declared))
-    root = places.project_root()
+    root = project_root()
     whole = _capability(options, display)
     with places.alone_in(options.out), as_exceptions(display.say) as signals:
         context = _prepare(options, declared, chosen, root, whole, display)
