@@ -26,7 +26,8 @@ HOMES = {
 LAYERS = (
     ("unbroken.cli",),
     ("unbroken.ops",),
-    ("unbroken.checks", "unbroken.render", "unbroken.aws", "unbroken.rehearsal"),
+    ("unbroken.checks",),
+    ("unbroken.render", "unbroken.aws", "unbroken.rehearsal"),
     ("unbroken.config", "unbroken.catalog"),
 )
 
@@ -124,4 +125,4 @@ def test_a_planted_import_is_found() -> None:
     inside = ROOT / "unbroken/config/planted.py"
     assert foreign_homes(inside, names) == ["torch"]
     assert upward(inside, names) == ["unbroken.cli"]
-    assert upward(ROOT / "unbroken/render/planted.py", {"unbroken.aws.gateway"}) == ["unbroken.aws.gateway"]
+    assert upward(ROOT / "unbroken/render/planted.py", {"unbroken.aws.session"}) == ["unbroken.aws.session"]

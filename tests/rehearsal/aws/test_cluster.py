@@ -8,12 +8,14 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
 
 from tests.rehearsal.aws.network import attribute, ref, resource, role, self_rules, vpc
 from tests.rehearsal.aws.support import Stacks
-from unbroken.aws import AwsError, BotoAws
+from unbroken.aws import Aws, AwsError, Patience, Session, connect
+from unbroken.aws.facade import over
 from unbroken.ops.rehearse.cluster import wait_for
 from unbroken.rehearsal.aws.inventory import Item, inventory, leftovers
 from unbroken.rehearsal.composition import Rehearsal
@@ -71,10 +73,13 @@ def parts(bundle: str, name: str, num_workers: int = 1, statement: Any = READ) -
     return vpc() | self_rules() | {"Role": role(statement), "Cluster": cluster}
 
 
-def _seen(aws: BotoAws, name: str, statuses: list[str]) -> None:
+def _seen(aws: Aws, name: str, statuses: list[str]) -> None:
     """The service's answers lag behind what happens, as they do on AWS."""
     wait_for(
-        f"nodes {statuses}", lambda: [node.status for node in aws.nodes(name)] == statuses, 10, poll=0.02
+        f"nodes {statuses}",
+        lambda: [node.status for node in aws.sagemaker.nodes(name)] == statuses,
+        10,
+        poll=0.02,
     )
 
 
@@ -85,24 +90,24 @@ def test_a_cluster_comes_grows_and_goes(
     before = inventory(rehearsal.aws.port, "us-west-2")
     made = stacks.create(parts(bundle, "grows"), {"Arn": attribute("ClusterArn", "Cluster")})
     assert made.status == "CREATE_COMPLETE", made.reasons
-    aws = BotoAws("us-west-2", f"http://127.0.0.1:{rehearsal.aws.port}", _session())
+    aws = _aws(rehearsal.aws.port)
     _seen(aws, "grows", ["Running"] * 2)
 
     grown = stacks.update(made.name, parts(bundle, "grows", num_workers=2))
     assert grown.status == "UPDATE_COMPLETE", grown.reasons
     _seen(aws, "grows", ["Running"] * 3)
-    cluster = aws.cluster("grows")
+    cluster = aws.sagemaker.cluster("grows")
     assert cluster is not None
     assert (cluster.status, cluster.arn) == ("InService", made.outputs["Arn"])
     assert {group.name: group.current for group in cluster.groups} == {"head": 1, "work": 2}
-    assert len({node.instance_id for node in aws.nodes("grows")}) == 3
+    assert len({node.instance_id for node in aws.sagemaker.nodes("grows")}) == 3
 
     answer = client("sagemaker").describe_cluster(ClusterName="grows")
     answer.pop("ResponseMetadata")
     assert check_answer("DescribeCluster", answer) == []
     assert Item("HyperPod cluster", "grows") in inventory(rehearsal.aws.port, "us-west-2").items
     assert stacks.delete(made.name).status == "DELETE_COMPLETE"
-    assert aws.cluster("grows") is None and aws.nodes("grows") == []
+    assert aws.sagemaker.cluster("grows") is None and aws.sagemaker.nodes("grows") == []
     left = leftovers(before, inventory(rehearsal.aws.port, "us-west-2"))
     assert left.unexpected == []
 
@@ -156,21 +161,25 @@ def test_leftovers_are_told_apart(rehearsal: Rehearsal, stacks: Stacks, client: 
 
 def test_the_gateway_tells_of_stacks(rehearsal: Rehearsal, stacks: Stacks) -> None:
     made = stacks.create({"Ip": resource("AWS::EC2::EIP")}, {"Address": ref("Ip")})
-    aws = BotoAws("us-west-2", f"http://127.0.0.1:{rehearsal.aws.port}", _session())
-    stack = aws.stack(made.name)
+    aws = _aws(rehearsal.aws.port)
+    stack = aws.cloudformation.stack(made.name)
     assert stack is not None
     assert (stack.status, stack.outputs) == ("CREATE_COMPLETE", made.outputs)
-    events = aws.stack_events(made.name)
+    events = aws.cloudformation.stack_events(made.name)
     assert (events[0].status, events[-1].status) == ("CREATE_IN_PROGRESS", "CREATE_COMPLETE")
     stacks.delete(made.name)
-    assert (aws.stack(made.name), aws.stack("never-made"), aws.stack_events("never-made")) == (None, None, [])
-    assert aws.cluster_events("never-made") is None
+    assert (
+        aws.cloudformation.stack(made.name),
+        aws.cloudformation.stack("never-made"),
+        aws.cloudformation.stack_events("never-made"),
+    ) == (None, None, [])
+    assert aws.sagemaker.cluster_events("never-made") is None
 
 
 def test_an_unreachable_aws_is_one_error_with_a_way_out() -> None:
-    aws = BotoAws("us-west-2", "http://127.0.0.1:9", _session(), max_attempts=1)
+    aws = _aws(9, Patience(attempts=1))
     with pytest.raises(AwsError, match="DescribeStacks of stack x: Could not connect") as failed:
-        aws.stack("x")
+        aws.cloudformation.stack("x")
     assert "network" in failed.value.hint
 
 
@@ -181,11 +190,10 @@ def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
     with pytest.raises(AwsError, match="no AWS credentials were found") as failed:
-        BotoAws("us-west-2", "http://127.0.0.1:9").cluster("x")
+        connect("us-west-2", "http://127.0.0.1:9").sagemaker.cluster("x")
     assert "aws sso login" in failed.value.hint
 
 
-def _session() -> Any:
-    import boto3
-
-    return boto3.session.Session("key", "secret")
+def _aws(port: int, patience: Patience | None = None) -> Aws:
+    credentials = boto3.session.Session("key", "secret")
+    return over(Session("us-west-2", f"http://127.0.0.1:{port}", patience, credentials))

@@ -1,0 +1,140 @@
+"""One place for how AWS is asked: clients, time-outs, retries, paging, and what is said where it refuses.
+
+Endpoint, region and credentials come from where boto3 always takes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+
+_NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError)
+# HeadBucket has no body to carry a code in: botocore gives the status instead.
+_NOT_ALLOWED = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "UnauthorizedOperation",
+        "AuthorizationError",
+        "Forbidden",
+        "403",
+    }
+)
+_NOT_VALID = frozenset(
+    {
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "InvalidClientTokenId",
+        "UnrecognizedClientException",
+        "AuthFailure",
+        "SignatureDoesNotMatch",
+    }
+)
+
+
+class AwsError(Exception):
+    """AWS could not be asked, or refused: ``str()`` says what was asked and said, ``hint`` one way out."""
+
+    def __init__(self, message: str, hint: str, code: str = "", said: str = "", denied: bool = False) -> None:
+        """``code`` and ``said`` are AWS's error code and text; empty where AWS did not answer."""
+        super().__init__(message)
+        self.hint = hint
+        self.code = code
+        self.said = said
+        self.denied = denied
+        """Whether the credentials are good but may not ask this."""
+
+    def is_(self, code: str, text: str = "") -> bool:
+        """Whether AWS answered with this code, and with this text in its message."""
+        return self.code == code and text in self.said
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a call may take, in seconds, and how often it is tried."""
+
+    connect: float = 5
+    read: float = 30
+    attempts: int = 3
+
+
+class Session:
+    """Clients of one region, made when first needed; safe to use from several threads."""
+
+    def __init__(
+        self, region: str, endpoint: str | None = None, patience: Patience | None = None, boto: Any = None
+    ) -> None:
+        """``endpoint`` overrides AWS_ENDPOINT_URL; ``boto`` is a boto3 session, made here by default."""
+        self.region = region
+        self._endpoint = endpoint
+        self._patience = patience or Patience()
+        self._boto = boto or boto3.session.Session()
+        self._clients: dict[str, Any] = {}
+        self._making = Lock()
+
+    def client(self, service: str) -> Any:
+        """The service's boto3 client."""
+        with self._making:  # boto3 sessions are not thread-safe; the clients they make are
+            if service not in self._clients:
+                self._clients[service] = self._made(service)
+            return self._clients[service]
+
+    def ask(self, service: str, operation: str, about: str, **arguments: Any) -> dict[str, Any]:
+        """The answer to one call, such as ``ask("ec2", "describe_vpcs", "VPC vpc-1", VpcIds=["vpc-1"])``.
+
+        ``about`` says in an error what was asked about. Raises AwsError.
+        """
+        with asking(operation, about):
+            answer: dict[str, Any] = getattr(self.client(service), operation)(**arguments)
+            return answer
+
+    def ask_all(
+        self, service: str, operation: str, member: str, about: str, **arguments: Any
+    ) -> list[dict[str, Any]]:
+        """The items under ``member`` of every page of the answer. Raises AwsError."""
+        with asking(operation, about):
+            pages = self.client(service).get_paginator(operation).paginate(**arguments)
+            return [item for page in pages for item in page.get(member, ())]
+
+    def _made(self, service: str) -> Any:
+        config = Config(
+            connect_timeout=self._patience.connect,
+            read_timeout=self._patience.read,
+            retries={"mode": "standard", "max_attempts": self._patience.attempts},
+        )
+        return self._boto.client(service, region_name=self.region, endpoint_url=self._endpoint, config=config)
+
+
+@contextmanager
+def asking(operation: str, about: str) -> Iterator[None]:
+    """Turn what boto3 raises into an AwsError that names the operation and the thing asked about."""
+    title = "".join(word.capitalize() for word in operation.split("_"))
+    try:
+        yield
+    except _NO_CREDENTIALS as error:
+        hint = "log in (aws sso login), or set AWS_PROFILE to a profile that has credentials"
+        raise AwsError(f"{title} of {about}: no AWS credentials were found", hint) from error
+    except ClientError as error:
+        raise _refused(title, about, error) from error
+    except BotoCoreError as error:
+        raise AwsError(
+            f"{title} of {about}: {error}", "check the region and the network, then try again"
+        ) from error
+
+
+def _refused(operation: str, about: str, error: ClientError) -> AwsError:
+    answer = error.response["Error"]
+    code, said = answer.get("Code", "?"), answer.get("Message", "no message")
+    hint = "see the message above; AWS's API reference lists the codes of each operation"
+    if code in _NOT_ALLOWED:
+        hint = f"use credentials whose policies allow {operation}"
+    elif code in _NOT_VALID:
+        hint = "log in again (aws sso login): the credentials have expired or are not AWS's"
+    return AwsError(f"{operation} of {about}: {said} ({code})", hint, code, said, code in _NOT_ALLOWED)
