@@ -1,4 +1,4 @@
-"""One embedded AWS for the folder, in this process, with paper nodes."""
+"""What the tests of the embedded AWS share; the server itself is the session's ``rehearsal``."""
 
 from __future__ import annotations
 
@@ -10,27 +10,9 @@ import pytest
 
 from tests.rehearsal.aws.node_side import LOOPBACK
 from tests.rehearsal.aws.support import Stacks
-from unbroken.rehearsal.aws import environment
+from unbroken.rehearsal.aws.failures import Failures
 from unbroken.rehearsal.aws.gateway.http import Answer, Server
-from unbroken.rehearsal.aws.process import free_port
 from unbroken.rehearsal.composition import Rehearsal
-
-REGION = "us-west-2"
-
-
-@pytest.fixture(scope="session")
-def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
-    """A reduced rehearsal's server, without its process."""
-    state, port = tmp_path_factory.mktemp("state"), free_port()
-    with pytest.MonkeyPatch.context() as patch:
-        settings = environment.server(port, state, REGION) | {"LOG_LEVEL": "WARNING"}
-        settings.pop("TMPDIR")
-        for name, value in settings.items():
-            patch.setenv(name, value)
-        running = Rehearsal(state, port, REGION, reduced=True)
-        running.start()
-        yield running
-        running.stop()
 
 
 @pytest.fixture
@@ -42,6 +24,13 @@ def client(rehearsal: Rehearsal) -> Callable[[str], Any]:
 @pytest.fixture
 def stacks(client: Callable[[str], Any]) -> Stacks:
     return Stacks(client("cloudformation"))
+
+
+@pytest.fixture
+def failures(rehearsal: Rehearsal) -> Iterator[Failures]:
+    """Failures to come, cleared afterwards."""
+    yield rehearsal.aws.failures
+    rehearsal.aws.failures.clear()
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from unbroken.rehearsal.aws import (
     ec2_amended,
     ec2_api,
     environment,
+    failures,
     fsx_api,
     fsx_resources,
     iam,
@@ -41,6 +42,7 @@ class EmbeddedAws:
         self.region = region
         self.clients = Clients(port, region)
         self.fsx = Fsx(self.clients)
+        self.failures = failures.Failures()
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
         self._thread = threading.Thread(target=self._serve, name="embedded-aws", daemon=True)
@@ -51,6 +53,7 @@ class EmbeddedAws:
     def _install(self) -> None:
         ec2_api.install()
         templates.install(self.region)
+        self.failures.install()
         settling.install()
         wire.install("fsx", fsx_api.TARGET_PREFIX, fsx_api.FsxApi(self.fsx))
         register(
