@@ -3,7 +3,7 @@
 Sources: FSx API reference (CreateFileSystem: StorageCapacity, StorageType, FileSystemTypeVersion;
 CreateFileSystemLustreConfiguration; CreateFileSystemLustreMetadataConfiguration;
 LustreReadCacheConfiguration) and the FSx for Lustre user guide ("Managing storage capacity", for file systems
-with EFA; "Managing metadata performance"). The regions in which a type exists are not listed there in a form that could be kept here.
+with EFA; "Managing metadata performance"). Which region has which type is not here.
 """
 
 from __future__ import annotations

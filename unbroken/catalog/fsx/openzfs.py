@@ -1,8 +1,8 @@
 """What FSx for OpenZFS offers by deployment type, on SSD storage.
 
 Source: FSx API reference (CreateFileSystem: StorageCapacity; CreateFileSystemOpenZFSConfiguration). It lists
-the throughputs of SINGLE_AZ_1, SINGLE_AZ_2 and MULTI_AZ_1 one by one; of the HA types it names the range, which
-is that of the type without HA.
+the throughputs of SINGLE_AZ_1, SINGLE_AZ_2 and MULTI_AZ_1 one by one; of the HA types it names the range,
+which is that of the type without HA.
 """
 
 from __future__ import annotations

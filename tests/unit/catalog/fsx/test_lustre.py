@@ -48,12 +48,12 @@ def test_the_nearest_sizes_of_one_that_is_not(
 
 @pytest.mark.parametrize(("throughput", "step"), [(125, 38400), (250, 19200), (500, 9600), (1000, 4800)])
 def test_efa_comes_in_larger_steps(throughput: int, step: int) -> None:
-    assert lustre.capacity_problem("PERSISTENT_2", "SSD", step, throughput, efa=True) == ()
-    assert lustre.capacity_problem("PERSISTENT_2", "SSD", 2400, throughput, efa=True) == (step,)
-    assert lustre.capacity_problem("PERSISTENT_2", "SSD", step + 2400, throughput, efa=True) == (
-        step,
-        2 * step,
-    )
+    def near(gib: int) -> tuple[int, ...]:
+        return lustre.capacity_problem("PERSISTENT_2", "SSD", gib, throughput, efa=True)
+
+    assert near(step) == ()
+    assert near(2400) == (step,)
+    assert near(step + 2400) == (step, 2 * step)
 
 
 @pytest.mark.parametrize(
