@@ -26,7 +26,7 @@ class NetworkStack(ClusterStack):
         self.security_group = self._security_group()
         self._public_side()
         self._s3_endpoint()
-        self._flow_logs()
+        self._flow_logs(config)
         self._keep_with_data(data_removal(config))
         self.outputs(
             {
@@ -138,11 +138,9 @@ class NetworkStack(ClusterStack):
         ]
         return group
 
-    def _flow_logs(self) -> None:
+    def _flow_logs(self, config: ClusterConfig) -> None:
         """Flow logs arrive only if the role names the very group they go to, so both are one Ref."""
-        group = aws_logs.CfnLogGroup(
-            self, "FlowLogGroup", retention_in_days=self._network.flow_log_retention_days
-        )
+        group = aws_logs.CfnLogGroup(self, "FlowLogGroup", retention_in_days=config.logs.retention_days)
         group.apply_removal_policy(RemovalPolicy.DESTROY)
         aws_ec2.CfnFlowLog(
             self,

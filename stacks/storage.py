@@ -69,7 +69,7 @@ class StorageStack(ClusterStack):
             self,
             "DataLink",
             file_system_id=self.file_system.ref,
-            file_system_path=storage.data_repository_path,
+            file_system_path=storage.data_repositories[0].path,
             data_repository_path=f"s3://{self.data_bucket.bucket_name}",
             batch_import_meta_data_on_create=True,
             s3=aws_fsx.CfnDataRepositoryAssociation.S3Property(

@@ -10,13 +10,19 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from unbroken.catalog import regions
+from unbroken.config.budget import BudgetConfig
+from unbroken.config.encryption import EncryptionConfig
 from unbroken.config.groups import ControllerGroup, InstanceGroup, LoginGroup, WorkerGroup
+from unbroken.config.home import HomeConfig
 from unbroken.config.identity import IdentityConfig
+from unbroken.config.logs import LogsConfig
 from unbroken.config.network import NetworkConfig
+from unbroken.config.observability import ObservabilityConfig
 from unbroken.config.section import Fault, Section, refusal
 from unbroken.config.slurm import SlurmConfig
 from unbroken.config.storage import StorageConfig
 from unbroken.config.suggest import suggestion
+from unbroken.config.tiered_storage import TieredStorageConfig
 from unbroken.config.training import TrainingConfig
 from unbroken.config.user import UserConfig
 
@@ -73,20 +79,36 @@ class ClusterConfig(Section):
     """Tags put on everything that takes tags."""
     node_recovery: Literal["Automatic", "None"] = "Automatic"
     """Whether HyperPod replaces faulty nodes by itself."""
+    node_provisioning: Literal["None", "Continuous"] = "None"
+    """``Continuous``: the cluster is in service as soon as its controller is, and nodes come as capacity does."""
+    termination_protection: bool = False
+    """Whether CloudFormation refuses to delete the stacks until this is turned off."""
     network: NetworkConfig = NetworkConfig()
     """Where the cluster runs."""
+    encryption: EncryptionConfig = EncryptionConfig()
+    """Whose key data at rest is encrypted with."""
     storage: StorageConfig = StorageConfig()
     """The shared file system and its bucket."""
+    home: HomeConfig | None = None
+    """A file system of its own for home directories; on the shared one unless given."""
     identity: IdentityConfig = IdentityConfig()
-    """Limits on the roles."""
+    """Roles."""
     slurm: SlurmConfig = SlurmConfig()
     """How HyperPod learns of Slurm."""
     controller_group: ControllerGroup = ControllerGroup()
     """The controller."""
-    login_group: LoginGroup | None = None
-    """Login nodes, if any."""
+    login_groups: Annotated[list[LoginGroup], Field(max_length=50)] = Field(default_factory=list)
+    """Groups of login nodes, if any."""
     worker_groups: Annotated[list[WorkerGroup], Field(min_length=1, max_length=98)]
     """Groups of nodes that run jobs."""
+    tiered_storage: TieredStorageConfig | None = None
+    """Memory of the nodes as a tier for checkpoints; off unless given."""
+    logs: LogsConfig = LogsConfig()
+    """How long logs are kept."""
+    observability: ObservabilityConfig = ObservabilityConfig()
+    """Prometheus and Grafana."""
+    budget: BudgetConfig | None = None
+    """A monthly budget with alarms; none unless given."""
     user: UserConfig = UserConfig()
     """Who submits jobs."""
     training: TrainingConfig = TrainingConfig()
@@ -94,8 +116,7 @@ class ClusterConfig(Section):
 
     def groups(self) -> list[InstanceGroup]:
         """All groups: controller, login, workers in file order."""
-        login = [self.login_group] if self.login_group else []
-        return [self.controller_group, *login, *self.worker_groups]
+        return [self.controller_group, *self.login_groups, *self.worker_groups]
 
     def faults(self) -> Iterator[Fault]:
         """The rules between sections."""
@@ -118,14 +139,16 @@ class ClusterConfig(Section):
 
     def _shared_folders(self) -> Iterator[Fault]:
         """On the shared file system, the home, the training code and the data bucket's mirror stay apart."""
-        home, code, data = self.user.name, "unbroken", self.storage.data_repository_path.split("/")[1]
+        home, code = self.user.name, "unbroken"
         if home == code:
             rule = f"would have its home in {self.storage.mount_path}/{code}, where the training code is"
             yield Fault(("user", "name"), home, rule, "use a name such as ubuntu")
-        if data in (home, code):
-            rule = f"is where {'the home of the user' if data == home else 'the training code'} is"
-            path = self.storage.data_repository_path
-            yield Fault(("storage", "data_repository_path"), path, rule, "use a path such as /data")
+        for index, repository in enumerate(self.storage.data_repositories):
+            data = repository.path.split("/")[1]
+            if data in (home, code):
+                rule = f"is where {'the home of the user' if data == home else 'the training code'} is"
+                where = ("storage", "data_repositories", index, "path")
+                yield Fault(where, repository.path, rule, "use a path such as /data")
         default = TrainingConfig.model_fields["python"].default
         if self.training.python == default and not default.startswith(f"{self.storage.mount_path}/"):
             rule = f"is not on the file system, which is mounted at {self.storage.mount_path}"
@@ -164,15 +187,17 @@ def between_sections(data: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _repeated_names(data: Mapping[str, Any]) -> Iterator[Fault]:
     seen = {_text(data, "controller_group", "name") or ControllerGroup().name}
-    login = [] if data.get("login_group") is None else [("login_group",)]
-    groups = data.get("worker_groups")
-    workers = [("worker_groups", index) for index in range(len(groups) if isinstance(groups, list) else 0)]
-    for path in (*login, *workers):
-        name = _text(data, *path, "name") or (LoginGroup().name if len(path) == 1 else None)
+    for path in (*_indexed(data, "login_groups"), *_indexed(data, "worker_groups")):
+        name = _text(data, *path, "name") or (LoginGroup().name if path[0] == "login_groups" else None)
         if name in seen:
             yield Fault((*path, "name"), name, "names two groups", "give each group its own name")
         if name:
             seen.add(name)
+
+
+def _indexed(data: Mapping[str, Any], section: str) -> list[tuple[str, int]]:
+    groups = data.get(section)
+    return [(section, index) for index in range(len(groups) if isinstance(groups, list) else 0)]
 
 
 def _text(data: Any, *path: str | int) -> str | None:

@@ -76,6 +76,12 @@ def _cidr(value: str) -> str:
     return value
 
 
+def _security_group(value: str) -> str:
+    if not re.fullmatch(r"sg-[0-9a-f]{8,17}", value):
+        raise refusal("is not the id of a security group", "write it as sg-0123456789abcdef0")
+    return value
+
+
 GroupName = Annotated[str, AfterValidator(_group_name)]
 InstanceTypeName = Annotated[
     str,
@@ -85,6 +91,7 @@ InstanceTypeName = Annotated[
 PartitionName = Annotated[str, AfterValidator(_partition)]
 SharedPath = Annotated[str, AfterValidator(_shared_path)]
 MountPath = Annotated[str, AfterValidator(_mount_path)]
+SecurityGroupId = Annotated[str, AfterValidator(_security_group)]
 Cidr = Annotated[str, AfterValidator(_cidr)]
 EbsGib = Annotated[int, Field(ge=1, le=16384)]
 ThreadsPerCore = Annotated[int, Field(ge=1, le=2)]

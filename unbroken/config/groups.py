@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
 
 from unbroken.catalog import instance_types
+from unbroken.config.encryption import KeyArn
 from unbroken.config.fields import (
     EbsGib,
     GroupName,
     InstanceCount,
     InstanceTypeName,
     PartitionName,
+    SecurityGroupId,
     ThreadsPerCore,
 )
-from unbroken.config.section import Fault, Section
+from unbroken.config.section import Fault, Section, refusal
+from unbroken.config.updates import AutoPatch, ScheduledUpdate
+from unbroken.config.zones import ZoneId
+
+
+def _image(value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"ami-[0-9a-f]{8,17}", value):
+        raise refusal("is not the id of a machine image", "write it as ami-0123456789abcdef0")
+    return value
+
+
+def _plan_arn(value: str) -> str:
+    if not re.fullmatch(r"arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/[\w-]+", value):
+        raise refusal(
+            "is not the ARN of a training plan",
+            "write arn:aws:sagemaker:<region>:<account>:training-plan/<name>",
+        )
+    return value
+
+
+class TrainingPlan(Section):
+    """Capacity reserved and paid for in advance."""
+
+    arn: Annotated[str, AfterValidator(_plan_arn)]
+    """The plan's ARN."""
+    availability_zone_id: ZoneId
+    """The zone its capacity is in, as DescribeTrainingPlan says; the ARN does not tell."""
 
 
 class InstanceGroup(Section):
@@ -29,6 +61,20 @@ class InstanceGroup(Section):
     """1 turns simultaneous multithreading off."""
     ebs_gib: EbsGib | None = None
     """Size of the volume at /opt/sagemaker, GiB; none unless given."""
+    root_gib: EbsGib | None = None
+    """Size of the root volume, GiB; HyperPod's own default unless given."""
+    volume_kms_key: KeyArn = None
+    """ARN of the key for this group's volumes; ``encryption.kms_key`` unless given."""
+    image_id: Annotated[str | None, AfterValidator(_image)] = None
+    """Machine image; HyperPod's own unless given."""
+    subnet: str | None = None
+    """Where the group's nodes are: a name from ``network.subnets``, or a subnet's id; the private subnet unless given."""
+    security_group_ids: Annotated[list[SecurityGroupId], Field(max_length=4)] = Field(default_factory=list)
+    """Further security groups of the group's nodes, beside the cluster's own."""
+    scheduled_update: ScheduledUpdate | None = None
+    """Software updates at set times."""
+    auto_patch: AutoPatch | None = None
+    """Security patches whenever nodes are idle."""
 
     def faults(self) -> Iterator[Fault]:
         """No more threads per core than the processor has."""
@@ -78,3 +124,13 @@ class WorkerGroup(InstanceGroup):
 
     partition: PartitionName = "dev"
     """Slurm partition of the group; two groups may share one. ``dev`` holds every node in any case."""
+    min_instances: Annotated[int, Field(ge=0, le=6758)] | None = None
+    """Nodes that must be there before the group is usable (continuous provisioning)."""
+    capacity: Literal["on-demand", "spot"] = "on-demand"
+    """How the nodes are bought; spot nodes can be taken back at any time."""
+    training_plan: TrainingPlan | None = None
+    """Capacity reserved in advance."""
+    deep_health_checks: Annotated[
+        list[Literal["InstanceStress", "InstanceConnectivity"]], Field(max_length=2)
+    ] = Field(default_factory=list)
+    """Checks on new nodes before they take jobs; types with accelerators only."""

@@ -1,4 +1,4 @@
-"""The cluster file's ``identity`` section: what limits the roles that are created."""
+"""The cluster file's ``identity`` section: the nodes' role, and what limits the roles that are created."""
 
 from __future__ import annotations
 
@@ -16,8 +16,16 @@ def _policy_arn(value: str | None) -> str | None:
     return value
 
 
+def _role_arn(value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+", value):
+        raise refusal("is not the ARN of an IAM role", "write arn:aws:iam::<account>:role/<name>")
+    return value
+
+
 class IdentityConfig(Section):
-    """Limits on the roles."""
+    """Roles."""
 
     permissions_boundary: Annotated[str | None, AfterValidator(_policy_arn)] = None
     """ARN of the policy put on every role as its permissions boundary."""
+    execution_role_arn: Annotated[str | None, AfterValidator(_role_arn)] = None
+    """Use this role for the nodes instead of making one; `unbroken preflight` looks at what it may do."""

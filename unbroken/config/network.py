@@ -1,35 +1,57 @@
-"""The cluster file's ``network`` section: one VPC, one public and one private subnet in one zone."""
+"""The cluster file's ``network`` section: a VPC with a public and a private subnet in one zone, or one there is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
-from unbroken.config.fields import Cidr
+from unbroken.config.fields import Cidr, SecurityGroupId
 from unbroken.config.section import Fault, Section, refusal
+from unbroken.config.zones import ZoneId
 
 
-def _zone_id(value: str) -> str:
-    if not re.fullmatch(r"[a-z]{3,6}\d-(az|[a-z0-9]+-az)\d{1,2}", value):
-        raise refusal(
-            "is not an Availability Zone id",
-            "use the id (usw2-az4), not the name (us-west-2d), which differs from account to account",
-        )
+def _vpc_id(value: str) -> str:
+    if not re.fullmatch(r"vpc-[0-9a-f]{8,17}", value):
+        raise refusal("is not the id of a VPC", "write it as vpc-0123456789abcdef0")
     return value
 
 
-# The periods CloudWatch Logs accepts, up to a year.
-RetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365]
+def _subnet_id(value: str) -> str:
+    if not re.fullmatch(r"subnet-[0-9a-f]{8,17}", value):
+        raise refusal("is not the id of a subnet", "write it as subnet-0123456789abcdef0")
+    return value
+
+
+class SubnetConfig(Section):
+    """A further private subnet, for groups whose capacity is in another zone."""
+
+    name: Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9-]{0,31}$")]
+    """By which groups refer to it."""
+    availability_zone_id: ZoneId
+    """Its zone, by id."""
+    cidr: Cidr
+    """Its addresses."""
+
+
+class ExistingNetwork(Section):
+    """A VPC that is there already; `unbroken preflight` looks at its parts."""
+
+    vpc_id: Annotated[str, AfterValidator(_vpc_id)]
+    """The VPC."""
+    private_subnet_id: Annotated[str, AfterValidator(_subnet_id)]
+    """Subnet of the nodes and the file system, with a route to S3; in ``network.availability_zone_id``."""
+    security_group_ids: Annotated[list[SecurityGroupId], Field(max_length=5)] = Field(default_factory=list)
+    """Security groups of the nodes and the file system; one is made in the VPC if none is given."""
 
 
 class NetworkConfig(Section):
     """Where the cluster runs."""
 
-    availability_zone_id: Annotated[str, AfterValidator(_zone_id)] = "usw2-az4"
+    availability_zone_id: ZoneId = "usw2-az4"
     """The zone that has the capacity, by id; nodes and file system share it."""
     vpc_cidr: Cidr = "10.0.0.0/16"
     """Addresses of the VPC."""
@@ -37,8 +59,14 @@ class NetworkConfig(Section):
     """Addresses of the subnet that holds the NAT gateway only."""
     private_subnet_cidr: Cidr = "10.0.128.0/17"
     """Addresses of the nodes and the file system."""
-    flow_log_retention_days: RetentionDays = 30
-    """Days that VPC flow logs are kept."""
+    subnets: Annotated[list[SubnetConfig], Field(max_length=15)] = Field(default_factory=list)
+    """Further private subnets."""
+    no_internet: bool = False
+    """No way out: no internet and NAT gateways, and interface endpoints for what nodes need of AWS."""
+    flow_logs: bool = True
+    """Whether the VPC's flow logs are kept (for ``logs.retention_days``)."""
+    existing: ExistingNetwork | None = None
+    """Use this VPC instead of making one."""
 
     def faults(self) -> Iterator[Fault]:
         """Both subnets lie inside the VPC and apart from each other."""

@@ -1,13 +1,17 @@
-"""The cluster file's ``storage`` section: the FSx for Lustre file system and the data bucket linked to it."""
+"""The cluster file's ``storage`` section: the FSx for Lustre file system and the buckets linked to it."""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from unbroken.config.fields import MountPath, SharedPath
+from unbroken.config.home import FileSystemId
 from unbroken.config.section import Section, refusal
+
+Events = Annotated[list[Literal["NEW", "CHANGED", "DELETED"]], Field(max_length=3)]
 
 
 def _capacity(value: int) -> int:
@@ -21,18 +25,101 @@ def _capacity(value: int) -> int:
     )
 
 
+def _bucket(value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", value):
+        raise refusal("is not a bucket's name", "write the name alone, such as my-data")
+    return value
+
+
+BucketName = Annotated[str | None, AfterValidator(_bucket)]
+
+
+def _all_events() -> list[Literal["NEW", "CHANGED", "DELETED"]]:
+    return ["NEW", "CHANGED", "DELETED"]
+
+
+class DataRepository(Section):
+    """A folder of the file system that mirrors a bucket."""
+
+    path: SharedPath = "/data"
+    """The folder, from the file system's root."""
+    bucket: BucketName = None
+    """A bucket there is already; the cluster's own data bucket unless given."""
+    prefix: str = ""
+    """The part of the bucket, without a slash at either end; all of it unless given."""
+    import_events: Events = Field(default_factory=_all_events)
+    """Changes in the bucket that reach the file system."""
+    export_events: Events = Field(default_factory=_all_events)
+    """Changes in the file system that reach the bucket."""
+
+
+class ExistingFileSystem(Section):
+    """A Lustre file system that is there already, in the cluster's VPC."""
+
+    file_system_id: FileSystemId
+    """Its id."""
+    dns_name: str
+    """Its DNS name."""
+    mount_name: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,8}$")]
+    """Its Lustre mount name."""
+
+
+class LustreMetadata(Section):
+    """Metadata performance (PERSISTENT_2)."""
+
+    mode: Literal["AUTOMATIC", "USER_PROVISIONED"] = "AUTOMATIC"
+    """``AUTOMATIC`` follows the capacity."""
+    iops: int | None = None
+    """Metadata operations a second, ``USER_PROVISIONED`` only."""
+
+
+class ReadCache(Section):
+    """The SSD read cache of an INTELLIGENT_TIERING file system."""
+
+    sizing: Literal["NO_CACHE", "PROPORTIONAL_TO_THROUGHPUT_CAPACITY", "USER_PROVISIONED"] = (
+        "PROPORTIONAL_TO_THROUGHPUT_CAPACITY"
+    )
+    """How its size is set."""
+    gib: int | None = None
+    """Its size, ``USER_PROVISIONED`` only."""
+
+
 class StorageConfig(Section):
     """The shared file system and its bucket."""
 
-    capacity_gib: Annotated[int, AfterValidator(_capacity)] = 1200
-    """Size of the file system (PERSISTENT_2, SSD), GiB."""
-    throughput_mbps_per_tib: Literal[125, 250, 500, 1000] = 250
-    """Throughput bought, MB/s for each TiB."""
+    deployment_type: Literal["SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2"] = "PERSISTENT_2"
+    """Scratch keeps one copy of the data: a lost server loses it."""
+    storage_type: Literal["SSD", "HDD", "INTELLIGENT_TIERING"] = "SSD"
+    """HDD is for PERSISTENT_1, INTELLIGENT_TIERING for PERSISTENT_2."""
+    capacity_gib: Annotated[int, AfterValidator(_capacity)] | None = 1200
+    """Size, GiB; INTELLIGENT_TIERING grows by itself and takes none."""
+    throughput_mbps_per_tib: int | None = 250
+    """Throughput bought, MB/s for each TiB; persistent SSD and HDD only."""
+    throughput_mbps: int | None = None
+    """Throughput bought in all, MB/s; INTELLIGENT_TIERING only."""
+    read_cache: ReadCache | None = None
+    """INTELLIGENT_TIERING only."""
+    drive_cache: Literal["NONE", "READ"] | None = None
+    """SSD cache of an HDD file system."""
+    metadata: LustreMetadata | None = None
+    """Metadata performance; FSx's own default unless given."""
+    efa: bool = False
+    """Nodes reach the file system over EFA (PERSISTENT_2 with metadata settings)."""
+    lustre_version: Literal["2.10", "2.12", "2.15"] = "2.15"
+    """Version of the Lustre servers."""
     compression: Literal["LZ4", "NONE"] = "LZ4"
     """Compression of data at rest."""
+    backup_days: Annotated[int, Field(ge=0, le=90)] = 0
+    """Days that automatic daily backups are kept; not with data repositories."""
     mount_path: MountPath = "/fsx"
     """Where every node mounts the file system."""
-    data_repository_path: SharedPath = "/data"
-    """Folder of the file system that mirrors the data bucket."""
+    data_repositories: Annotated[list[DataRepository], Field(max_length=8)] = Field(
+        default_factory=lambda: [DataRepository()]
+    )
+    """Folders that mirror buckets."""
+    existing: ExistingFileSystem | None = None
+    """Use this file system instead of making one."""
+    lifecycle_bucket: BucketName = None
+    """Use this bucket for the nodes' bundle instead of making one."""
     deletion: Literal["retain", "delete"] = "retain"
     """What a destroy does with the file system and the data bucket."""

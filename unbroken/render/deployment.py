@@ -25,8 +25,8 @@ def provisioning_parameters(config: ClusterConfig, fsx_dns_name: str, fsx_mountn
         "workload_manager": "slurm",
         "controller_group": config.controller_group.name,
     }
-    if config.login_group is not None:
-        document["login_group"] = config.login_group.name
+    if config.login_groups:
+        document["login_group"] = config.login_groups[0].name
     document["worker_groups"] = [
         {"instance_group_name": group.name, "partition_name": group.partition}
         for group in config.worker_groups

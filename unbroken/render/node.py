@@ -41,6 +41,6 @@ def _slurm(config: ClusterConfig) -> dict[str, Any]:
     return {
         "mode": config.slurm.mode,
         "controller_group": config.controller_group.name,
-        "login_group": config.login_group.name if config.login_group else None,
+        "login_group": config.login_groups[0].name if config.login_groups else None,
         "worker_groups": [{"name": g.name, "partition": g.partition} for g in config.worker_groups],
     }
