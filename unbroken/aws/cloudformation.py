@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +19,11 @@ class Stack:
     status: str
     reason: str
     outputs: Mapping[str, str]
+    id: str = ""
+    """Its ARN, by which a deleted stack can still be asked about."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    protected: bool = False
+    """Whether CloudFormation refuses to delete it (termination protection)."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,19 @@ class StackEvent:
     time: datetime
     logical_id: str
     resource_type: str
+    status: str
+    reason: str
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class StackResource:
+    """A resource of a stack, as ListStackResources tells of it."""
+
+    logical_id: str
+    physical_id: str
+    """Empty before it exists."""
+    type_name: str
     status: str
     reason: str
 
@@ -47,22 +66,66 @@ class CloudFormation:
             raise
         return _stack(found["Stacks"][0])
 
+    def stacks(self) -> list[Stack]:
+        """Every stack of the region that is not deleted."""
+        found = self._session.ask_all("cloudformation", "describe_stacks", "Stacks", "all stacks")
+        return [_stack(one) for one in found]
+
     def stack_events(self, name: str) -> list[StackEvent]:
-        """The stack's events, oldest first; none for a stack that does not exist."""
+        """The stack's events, oldest first; none for a stack that does not exist.
+
+        A deleted stack is asked about by its id.
+        """
+        found = self._of_stack("describe_stack_events", "StackEvents", name)
+        return [_stack_event(event) for event in reversed(found)]
+
+    def resources(self, name: str) -> list[StackResource]:
+        """The stack's resources, gone ones included; none for a stack that does not exist."""
+        found = self._of_stack("list_stack_resources", "StackResourceSummaries", name)
+        return [_resource(one) for one in found]
+
+    def template(self, name: str) -> dict[str, Any]:
+        """The template with which the stack was last deployed."""
+        found = self._session.ask("cloudformation", "get_template", f"stack {name}", StackName=name)
+        body = found["TemplateBody"]
+        content: dict[str, Any] = json.loads(body) if isinstance(body, str) else dict(body)
+        return content
+
+    def delete(self, name: str) -> None:
+        """Ask for the stack's end; CloudFormation goes on by itself."""
+        self._session.ask("cloudformation", "delete_stack", f"stack {name}", StackName=name)
+
+    def _of_stack(self, operation: str, member: str, name: str) -> list[dict[str, Any]]:
+        """A list about one stack; empty for a stack that does not exist."""
         try:
-            found = self._session.ask_all(
-                "cloudformation", "describe_stack_events", "StackEvents", f"stack {name}", StackName=name
-            )
+            return self._session.ask_all("cloudformation", operation, member, f"stack {name}", StackName=name)
         except AwsError as error:
             if error.is_("ValidationError", "does not exist"):
                 return []
             raise
-        return [_stack_event(event) for event in reversed(found)]
 
 
 def _stack(found: Mapping[str, Any]) -> Stack:
     outputs = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
-    return Stack(found["StackName"], found["StackStatus"], found.get("StackStatusReason", ""), outputs)
+    return Stack(
+        name=found["StackName"],
+        status=found["StackStatus"],
+        reason=found.get("StackStatusReason", ""),
+        outputs=outputs,
+        id=found.get("StackId", ""),
+        tags={tag["Key"]: tag["Value"] for tag in found.get("Tags", ())},
+        protected=bool(found.get("EnableTerminationProtection", False)),
+    )
+
+
+def _resource(found: Mapping[str, Any]) -> StackResource:
+    return StackResource(
+        logical_id=found["LogicalResourceId"],
+        physical_id=found.get("PhysicalResourceId", ""),
+        type_name=found["ResourceType"],
+        status=found["ResourceStatus"],
+        reason=found.get("ResourceStatusReason", ""),
+    )
 
 
 def _stack_event(event: Mapping[str, Any]) -> StackEvent:
@@ -72,4 +135,5 @@ def _stack_event(event: Mapping[str, Any]) -> StackEvent:
         resource_type=event["ResourceType"],
         status=event["ResourceStatus"],
         reason=event.get("ResourceStatusReason", ""),
+        id=event.get("EventId", ""),
     )

@@ -13,10 +13,10 @@ from unbroken.cli import output
 from unbroken.cli.progress import display
 from unbroken.cli.summary import lines
 from unbroken.ops import kept
-from unbroken.ops.rehearse.interrupts import Interrupted
+from unbroken.ops.interrupts import Interrupted
 from unbroken.ops.rehearse.options import Options
 from unbroken.ops.rehearse.run import rehearse
-from unbroken.ops.rehearse.stages import StageFailed
+from unbroken.ops.stages import StageFailed
 
 
 def rehearse_verb(

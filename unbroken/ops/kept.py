@@ -17,7 +17,7 @@ from unbroken.ops.rehearse.cdk import Cdk
 from unbroken.ops.rehearse.cluster import Cluster, Node
 from unbroken.ops.rehearse.places import Places
 from unbroken.ops.rehearse.run import cleaners
-from unbroken.ops.rehearse.stages import Display, Stages
+from unbroken.ops.stages import Display, Stages
 from unbroken.ops.tools import project_root
 from unbroken.rehearsal.aws.process import ServerInfo
 from unbroken.rehearsal.events import EventLog

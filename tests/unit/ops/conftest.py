@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from unbroken.ops.rehearse.interrupts import SIGNALS
+from unbroken.ops.interrupts import SIGNALS
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.ops.fakes import Screen
 from unbroken.ops.rehearse import deployment, leftovers
 from unbroken.ops.rehearse.places import Places
-from unbroken.ops.rehearse.stages import StageFailed, Stages
+from unbroken.ops.stages import StageFailed, Stages
 from unbroken.rehearsal.aws.inventory import Inventory, Item
 from unbroken.rehearsal.events import EventLog, read
 

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from unbroken.ops.rehearse.interrupts import SIGNALS, Interrupted, as_exceptions
+from unbroken.ops.interrupts import SIGNALS, Interrupted, as_exceptions
 
 
 @pytest.mark.parametrize("number", SIGNALS)

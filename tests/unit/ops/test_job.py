@@ -12,7 +12,7 @@ import pytest
 from tests.unit.ops.fakes import WORKERS, FakeCluster, Screen
 from unbroken.ops.rehearse import drill
 from unbroken.ops.rehearse.job import _TRIGGER, Job, Watch
-from unbroken.ops.rehearse.stages import Stage, StageFailed
+from unbroken.ops.stages import Stage, StageFailed
 from unbroken.rehearsal.events import Event, EventLog, read
 from unbroken.rehearsal.faults import FAULTS
 

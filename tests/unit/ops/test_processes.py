@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from unbroken.ops.rehearse import processes
+from unbroken.ops import processes
 from unbroken.ops.rehearse.places import process_start
 
 SECONDS = 20.0
@@ -59,7 +59,7 @@ def test_a_program_ends_with_its_children_when_it_is_left(
 def test_a_program_dies_with_us_where_we_cannot_end_it(tmp_path: Path) -> None:
     code = (
         "import os, sys, time; from pathlib import Path\n"
-        "from unbroken.ops.rehearse.processes import running\n"
+        "from unbroken.ops.processes import running\n"
         "here = Path(sys.argv[1])\n"
         "argv = ['sh', '-c', 'echo $$ >started; exec sleep 600']\n"
         "with running(argv, log=here / 'log', cwd=here, env=os.environ): time.sleep(600)\n"

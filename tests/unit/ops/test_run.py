@@ -11,11 +11,11 @@ import pytest
 
 from tests.unit.ops.fakes import Screen
 from unbroken.ops.errors import CannotRun
+from unbroken.ops.interrupts import Interrupted
 from unbroken.ops.rehearse import environment, places, reduced, reporting, run, sweep
 from unbroken.ops.rehearse.context import Context
-from unbroken.ops.rehearse.interrupts import Interrupted
 from unbroken.ops.rehearse.options import Options
-from unbroken.ops.rehearse.stages import StageFailed
+from unbroken.ops.stages import StageFailed
 
 CLUSTER = "name: small\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 2}\n"
 

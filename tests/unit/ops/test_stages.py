@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.ops.fakes import Screen
-from unbroken.ops.rehearse.stages import LOG_LINES, StageFailed, Stages
+from unbroken.ops.stages import LOG_LINES, StageFailed, Stages
 from unbroken.rehearsal.events import EventLog, read
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from unbroken.ops.processes import running
 from unbroken.ops.rehearse.places import Places
-from unbroken.ops.rehearse.processes import running
-from unbroken.ops.rehearse.stages import StageFailed
+from unbroken.ops.stages import StageFailed
 from unbroken.ops.tools import cdk_command, tool_environment
 from unbroken.rehearsal.aws import environment as embedded
 

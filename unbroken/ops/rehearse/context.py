@@ -17,8 +17,8 @@ from unbroken.ops.rehearse.cdk import Cdk
 from unbroken.ops.rehearse.cluster import Cluster
 from unbroken.ops.rehearse.options import Options
 from unbroken.ops.rehearse.places import Places
-from unbroken.ops.rehearse.stages import Display, StageFailed, Stages
 from unbroken.ops.rehearse.sweep import server_pid
+from unbroken.ops.stages import Display, StageFailed, Stages
 from unbroken.rehearsal.aws.inventory import Inventory
 from unbroken.rehearsal.aws.process import ServerError, ServerProcess
 from unbroken.rehearsal.events import EventLog, Follower

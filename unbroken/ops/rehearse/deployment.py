@@ -5,7 +5,7 @@ from __future__ import annotations
 from unbroken.ops.rehearse import leftovers
 from unbroken.ops.rehearse.context import Context, tell_nodes
 from unbroken.ops.rehearse.node_failure import node_failure
-from unbroken.ops.rehearse.stages import StageFailed
+from unbroken.ops.stages import StageFailed
 from unbroken.rehearsal.aws.process import ServerError
 from unbroken.rehearsal.events import Follower
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.rehearse.cluster import Cluster, Node
 from unbroken.ops.rehearse.job import Job, Watch
-from unbroken.ops.rehearse.stages import Stage, StageFailed
+from unbroken.ops.stages import Stage, StageFailed
 from unbroken.rehearsal.events import Event, EventLog, Follower
 from unbroken.rehearsal.faults import Fault, FaultError
 from unbroken.rehearsal.nodes import enter

@@ -9,7 +9,7 @@ from unbroken.ops.rehearse.context import Context
 from unbroken.ops.rehearse.job import Job
 from unbroken.ops.rehearse.node_failure import node_failure
 from unbroken.ops.rehearse.options import overlay
-from unbroken.ops.rehearse.stages import StageFailed
+from unbroken.ops.stages import StageFailed
 from unbroken.rehearsal.events import Event
 from unbroken.rehearsal.faults import FAULTS
 from unbroken.rehearsal.nodes import rootfs

@@ -12,7 +12,7 @@ from typing import Any
 
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.rehearse.cluster import Cluster
-from unbroken.ops.rehearse.stages import StageFailed
+from unbroken.ops.stages import StageFailed
 from unbroken.rehearsal.events import EventLog
 
 POLL_SECONDS = 0.5

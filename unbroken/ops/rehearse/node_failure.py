@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unbroken.ops.rehearse.places import Places
-from unbroken.ops.rehearse.stages import StageFailed
+from unbroken.ops.stages import StageFailed
 from unbroken.rehearsal.events import Event, read
 from unbroken.rehearsal.hyperpod import messages
 

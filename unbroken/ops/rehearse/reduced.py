@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from unbroken import render
+from unbroken.ops.processes import running
 from unbroken.ops.rehearse import deployment
 from unbroken.ops.rehearse.context import Context
 from unbroken.ops.rehearse.drill import STEPS_PAST_CHECKPOINT
 from unbroken.ops.rehearse.options import overlay
-from unbroken.ops.rehearse.processes import running
-from unbroken.ops.rehearse.stages import Stage, StageFailed
+from unbroken.ops.stages import Stage, StageFailed
 
 RANKS = 2
 JOB_SECONDS = 600.0

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from unbroken import config
 from unbroken.ops.errors import CannotRun, CheckFailed, OpsError
+from unbroken.ops.interrupts import Interrupted, as_exceptions
 from unbroken.ops.rehearse import capability, environment, full, places, reduced, reporting, sweep
 from unbroken.ops.rehearse.context import Context, fewer_workers, write_cluster_file
-from unbroken.ops.rehearse.interrupts import Interrupted, as_exceptions
 from unbroken.ops.rehearse.options import Options, overlay
 from unbroken.ops.rehearse.places import Owner
-from unbroken.ops.rehearse.stages import Display, StageFailed, Stages
+from unbroken.ops.stages import Display, StageFailed, Stages
 from unbroken.ops.tools import project_root
 from unbroken.rehearsal.aws.process import ServerError, ServerInfo, ServerProcess
 from unbroken.rehearsal.events import EventLog
