@@ -5,6 +5,7 @@ Endpoint, region and credentials come from where boto3 always takes them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from threading import Lock
 from typing import Any
 
 import boto3
+import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
@@ -37,6 +39,10 @@ _NOT_VALID = frozenset(
         "SignatureDoesNotMatch",
     }
 )
+
+
+LOOPBACK = "http://127.0.0.1:"
+"""How the embedded AWS's endpoint begins; it is never asked through a proxy."""
 
 
 class AwsError(Exception):
@@ -108,8 +114,18 @@ class Session:
             connect_timeout=self._patience.connect,
             read_timeout=self._patience.read,
             retries={"mode": "standard", "max_attempts": self._patience.attempts},
+            proxies={} if self._endpoint and self._endpoint.startswith(LOOPBACK) else None,
         )
         return self._boto.client(service, region_name=self.region, endpoint_url=self._endpoint, config=config)
+
+
+def with_keys(access_key: str, secret_key: str) -> Any:
+    """A boto3 session with these credentials, blind to the user's profiles and configuration files."""
+    session = botocore.session.Session(
+        session_vars={"profile": (None, None, None, None), "config_file": (None, None, os.devnull, None)}
+    )
+    session.set_credentials(access_key, secret_key)
+    return boto3.session.Session(botocore_session=session)
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def test_a_wrong_file_is_refused_in_the_words_of_the_app(tmp_path: Path) -> None
 
 def test_an_app_that_breaks_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("raise RuntimeError('no space left')")
-    with pytest.raises(CannotRun, match="^app.py ended with exit code 1: RuntimeError: no space left$"):
+    with pytest.raises(CannotRun, match=r"^app\.py ended with exit code 1: RuntimeError: no space left$"):
         synth(tmp_path, tmp_path / "c.yaml", tmp_path / "out")
 
 
