@@ -5,8 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unbroken.aws.cloudformation import CloudFormation
+from unbroken.aws.ec2 import Ec2
+from unbroken.aws.fsx import Fsx
+from unbroken.aws.iam import Iam
+from unbroken.aws.identity_center import IdentityCenter
+from unbroken.aws.kms import Kms
+from unbroken.aws.quotas import Quotas
+from unbroken.aws.s3 import S3
 from unbroken.aws.sagemaker import SageMaker
+from unbroken.aws.secrets import Secrets
 from unbroken.aws.session import Patience, Session
+from unbroken.aws.ssm import Ssm
+from unbroken.aws.sts import Sts
 
 
 @dataclass(frozen=True)
@@ -15,7 +25,17 @@ class Aws:
 
     session: Session
     cloudformation: CloudFormation
+    ec2: Ec2
+    fsx: Fsx
+    iam: Iam
+    identity_center: IdentityCenter
+    kms: Kms
+    quotas: Quotas
+    s3: S3
     sagemaker: SageMaker
+    secrets: Secrets
+    ssm: Ssm
+    sts: Sts
 
 
 def connect(region: str, endpoint: str | None = None, patience: Patience | None = None) -> Aws:
@@ -25,4 +45,18 @@ def connect(region: str, endpoint: str | None = None, patience: Patience | None 
 
 def over(session: Session) -> Aws:
     """The services over a session."""
-    return Aws(session, CloudFormation(session), SageMaker(session))
+    return Aws(
+        session,
+        cloudformation=CloudFormation(session),
+        ec2=Ec2(session),
+        fsx=Fsx(session),
+        iam=Iam(session),
+        identity_center=IdentityCenter(session),
+        kms=Kms(session),
+        quotas=Quotas(session),
+        s3=S3(session),
+        sagemaker=SageMaker(session),
+        secrets=Secrets(session),
+        ssm=Ssm(session),
+        sts=Sts(session),
+    )

@@ -59,6 +59,38 @@ class ClusterEvent:
     instance_id: str
 
 
+@dataclass(frozen=True)
+class Reserved:
+    """A part of a training plan: capacity of one type, in one zone, for some time."""
+
+    instance_type: str
+    count: int
+    zone_id: str
+    """Empty where the service tells the zone's name only."""
+    zone_name: str
+    status: str
+    start: datetime | None
+    end: datetime | None
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """Capacity bought in advance."""
+
+    name: str
+    arn: str
+    status: str
+    """Pending, Active, Scheduled, Expired or Failed."""
+    start: datetime | None
+    end: datetime | None
+    total: int
+    available: int
+    """Instances not in use."""
+    targets: tuple[str, ...]
+    """``hyperpod-cluster``, ``training-job``, ..."""
+    reserved: tuple[Reserved, ...]
+
+
 class SageMaker:
     """Every method raises AwsError where AWS cannot be reached or refuses."""
 
@@ -94,6 +126,22 @@ class SageMaker:
                 return None
             raise
         return sorted((_cluster_event(event) for event in found), key=lambda event: event.time)
+
+    def clusters(self) -> list[str]:
+        """Names of the region's clusters."""
+        found = self._session.ask_all("sagemaker", "list_clusters", "ClusterSummaries", "clusters")
+        return sorted(one["ClusterName"] for one in found)
+
+    def training_plan(self, name: str) -> TrainingPlan | None:
+        """A training plan by its name (the last part of its ARN); None where there is none."""
+        about = f"training plan {name}"
+        try:
+            found = self._session.ask("sagemaker", "describe_training_plan", about, TrainingPlanName=name)
+        except AwsError as error:
+            if error.is_("ResourceNotFound") or error.is_("ValidationException", "not found"):
+                return None
+            raise
+        return _training_plan(found)
 
     def _of_cluster(self, operation: str, member: str, cluster: str) -> list[dict[str, Any]]:
         return self._session.ask_all(
@@ -141,4 +189,30 @@ def _cluster_event(event: Mapping[str, Any]) -> ClusterEvent:
         resource=event["ResourceType"],
         description=event.get("Description", ""),
         instance_id=event.get("InstanceId", ""),
+    )
+
+
+def _training_plan(found: Mapping[str, Any]) -> TrainingPlan:
+    return TrainingPlan(
+        name=found["TrainingPlanName"],
+        arn=found["TrainingPlanArn"],
+        status=found["Status"],
+        start=found.get("StartTime"),
+        end=found.get("EndTime"),
+        total=found.get("TotalInstanceCount", 0),
+        available=found.get("AvailableInstanceCount", 0),
+        targets=tuple(found.get("TargetResources", ())),
+        reserved=tuple(_reserved(one) for one in found.get("ReservedCapacitySummaries", ())),
+    )
+
+
+def _reserved(found: Mapping[str, Any]) -> Reserved:
+    return Reserved(
+        instance_type=found["InstanceType"],
+        count=found["TotalInstanceCount"],
+        zone_id=found.get("AvailabilityZoneId", ""),
+        zone_name=found.get("AvailabilityZone", ""),
+        status=found["Status"],
+        start=found.get("StartTime"),
+        end=found.get("EndTime"),
     )

@@ -1,0 +1,77 @@
+"""FSx file systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from unbroken.aws.session import AwsError, Session
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """A file system of any kind."""
+
+    file_system_id: str
+    kind: str
+    """LUSTRE, OPENZFS, ..."""
+    state: str
+    """AVAILABLE, CREATING, FAILED, DELETING, MISCONFIGURED, UPDATING, ..."""
+    deployment_type: str
+    version: str
+    storage_type: str
+    capacity_gib: int
+    vpc_id: str
+    subnets: tuple[str, ...]
+    interfaces: tuple[str, ...]
+    dns_name: str
+    mount_name: str
+    """Lustre only."""
+    tags: Mapping[str, str]
+
+
+class Fsx:
+    """Every method raises AwsError where AWS cannot be reached or refuses."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def file_system(self, file_system_id: str) -> FileSystem | None:
+        """A file system by its id; None where there is none."""
+        try:
+            found = self._session.ask(
+                "fsx",
+                "describe_file_systems",
+                f"file system {file_system_id}",
+                FileSystemIds=[file_system_id],
+            )
+        except AwsError as error:
+            if error.is_("FileSystemNotFound"):
+                return None
+            raise
+        return _file_system(found["FileSystems"][0]) if found["FileSystems"] else None
+
+    def file_systems(self) -> list[FileSystem]:
+        """All file systems of the region."""
+        found = self._session.ask_all("fsx", "describe_file_systems", "FileSystems", "file systems")
+        return [_file_system(one) for one in found]
+
+
+def _file_system(found: Mapping[str, Any]) -> FileSystem:
+    lustre, zfs = found.get("LustreConfiguration", {}), found.get("OpenZFSConfiguration", {})
+    return FileSystem(
+        file_system_id=found["FileSystemId"],
+        kind=found["FileSystemType"],
+        state=found.get("Lifecycle", ""),
+        deployment_type=lustre.get("DeploymentType") or zfs.get("DeploymentType", ""),
+        version=found.get("FileSystemTypeVersion", ""),
+        storage_type=found.get("StorageType", ""),
+        capacity_gib=found.get("StorageCapacity", 0),
+        vpc_id=found.get("VpcId", ""),
+        subnets=tuple(found.get("SubnetIds", ())),
+        interfaces=tuple(found.get("NetworkInterfaceIds", ())),
+        dns_name=found.get("DNSName", ""),
+        mount_name=lustre.get("MountName", ""),
+        tags={tag["Key"]: tag["Value"] for tag in found.get("Tags", ())},
+    )
