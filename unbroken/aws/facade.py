@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unbroken.aws.cloudformation import CloudFormation
+from unbroken.aws.cloudwatch import CloudWatch
 from unbroken.aws.ec2 import Ec2
 from unbroken.aws.fsx import Fsx
 from unbroken.aws.iam import Iam
 from unbroken.aws.identity_center import IdentityCenter
 from unbroken.aws.kms import Kms
+from unbroken.aws.logs import Logs
 from unbroken.aws.quotas import Quotas
 from unbroken.aws.s3 import S3
 from unbroken.aws.sagemaker import SageMaker
@@ -25,11 +27,13 @@ class Aws:
 
     session: Session
     cloudformation: CloudFormation
+    cloudwatch: CloudWatch
     ec2: Ec2
     fsx: Fsx
     iam: Iam
     identity_center: IdentityCenter
     kms: Kms
+    logs: Logs
     quotas: Quotas
     s3: S3
     sagemaker: SageMaker
@@ -48,11 +52,13 @@ def over(session: Session) -> Aws:
     return Aws(
         session,
         cloudformation=CloudFormation(session),
+        cloudwatch=CloudWatch(session),
         ec2=Ec2(session),
         fsx=Fsx(session),
         iam=Iam(session),
         identity_center=IdentityCenter(session),
         kms=Kms(session),
+        logs=Logs(session),
         quotas=Quotas(session),
         s3=S3(session),
         sagemaker=SageMaker(session),
