@@ -105,6 +105,17 @@ class Image:
     architecture: str
 
 
+@dataclass(frozen=True)
+class Interface:
+    """A network interface."""
+
+    interface_id: str
+    description: str
+    kind: str
+    """``interface``, ``nat_gateway``, ``vpc_endpoint``, ..."""
+    groups: tuple[str, ...]
+
+
 class Ec2:
     """Every method raises AwsError where AWS cannot be reached or refuses."""
 
@@ -213,6 +224,11 @@ class Ec2:
             return Image(one["ImageId"], one["State"], one.get("Architecture", ""))
         return None
 
+    def interfaces(self, vpc_id: str) -> list[Interface]:
+        """The network interfaces in a VPC."""
+        found = self._filtered("describe_network_interfaces", "NetworkInterfaces", [vpc_id], "vpc-id")
+        return [_interface(one) for one in found]
+
     def _filtered(
         self, operation: str, member: str, values: Sequence[str], filter_name: str
     ) -> list[dict[str, Any]]:
@@ -220,6 +236,15 @@ class Ec2:
         about = ", ".join(values)
         filters = [{"Name": filter_name, "Values": list(values)}]
         return self._session.ask_all("ec2", operation, member, about, Filters=filters)
+
+
+def _interface(found: Mapping[str, Any]) -> Interface:
+    return Interface(
+        interface_id=found["NetworkInterfaceId"],
+        description=found.get("Description", ""),
+        kind=found.get("InterfaceType", ""),
+        groups=tuple(group["GroupId"] for group in found.get("Groups", ())),
+    )
 
 
 def _filters(**values: str) -> list[dict[str, Any]]:

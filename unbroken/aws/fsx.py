@@ -31,6 +31,18 @@ class FileSystem:
     tags: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Association:
+    """A data repository association: a folder of a file system that mirrors a bucket."""
+
+    association_id: str
+    path: str
+    repository: str
+    """``s3://bucket/prefix``."""
+    exports: bool
+    """Whether changes in the file system reach the bucket by themselves."""
+
+
 class Fsx:
     """Every method raises AwsError where AWS cannot be reached or refuses."""
 
@@ -56,6 +68,37 @@ class Fsx:
         """All file systems of the region."""
         found = self._session.ask_all("fsx", "describe_file_systems", "FileSystems", "file systems")
         return [_file_system(one) for one in found]
+
+    def associations(self, file_system_id: str) -> list[Association]:
+        """The links of a Lustre file system to buckets."""
+        found = self._session.ask_all(
+            "fsx",
+            "describe_data_repository_associations",
+            "Associations",
+            f"links of file system {file_system_id}",
+            Filters=[{"Name": "file-system-id", "Values": [file_system_id]}],
+        )
+        return [_association(one) for one in found]
+
+    def delete_openzfs(self, file_system_id: str) -> None:
+        """Ask for the end of an OpenZFS file system and all it holds, without the final backup FSx would take."""
+        self._session.ask(
+            "fsx",
+            "delete_file_system",
+            f"file system {file_system_id}",
+            FileSystemId=file_system_id,
+            OpenZFSConfiguration={
+                "SkipFinalBackup": True,
+                "Options": ["DELETE_CHILD_VOLUMES_AND_SNAPSHOTS"],
+            },
+        )
+
+
+def _association(found: Mapping[str, Any]) -> Association:
+    exported = found.get("S3", {}).get("AutoExportPolicy", {}).get("Events", ())
+    return Association(
+        found["AssociationId"], found["FileSystemPath"], found["DataRepositoryPath"], bool(exported)
+    )
 
 
 def _file_system(found: Mapping[str, Any]) -> FileSystem:
