@@ -1,7 +1,7 @@
 """A synthesized app put on the embedded AWS by plain API calls: what cdk does, in a tenth of its time.
 
-``bootstrap`` makes the bucket and the parameter that templates look for; ``Assembly`` publishes the assets and
-makes, or deletes, the stacks in the order of the manifest.
+``bootstrap`` makes the bucket and the parameter that templates look for; ``Assembly`` publishes the assets
+and makes, or deletes, the stacks in the order of the manifest.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from tests.rehearsal.aws.network import attribute, file_system, ref, resource, vpc
 from tests.rehearsal.aws.support import Stacks
-from unbroken.rehearsal.aws.fsx import FsxError, check_file_system, overlaps
+from unbroken.rehearsal.aws.fsx.associations import overlaps
 from unbroken.rehearsal.hyperpod.schema import violations
 
 Client = Callable[[str], Any]
@@ -24,16 +24,6 @@ def link(path: str = "/data", repository: Any = None) -> Any:
         DataRepositoryPath=repository or {"Fn::Join": ["", ["s3://", ref("Data")]]},
         S3={"AutoImportPolicy": {"Events": ["NEW", "CHANGED", "DELETED"]}},
     )
-
-
-def request(**changes: Any) -> dict[str, Any]:
-    made = {
-        "FileSystemType": "LUSTRE",
-        "SubnetIds": ["subnet-1"],
-        "StorageCapacity": 1200,
-        "LustreConfiguration": {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 250},
-    }
-    return made | changes
 
 
 def test_file_system_and_link(stacks: Stacks, client: Client) -> None:
@@ -70,23 +60,61 @@ def test_a_kept_file_system_keeps_its_subnet(stacks: Stacks, client: Client) -> 
     assert stacks.delete(made.name).status == "DELETE_COMPLETE"
 
 
-@pytest.mark.behaviour("HP206")
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"StorageCapacity": 1000},
-        {"StorageCapacity": 3600},
-        {"LustreConfiguration": {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 200}},
-        {"LustreConfiguration": {"DeploymentType": "PERSISTENT_2"}},
-        {"LustreConfiguration": {"DeploymentType": "SCRATCH_2", "PerUnitStorageThroughput": 125}},
-        {"FileSystemTypeVersion": "2.10"},
-    ],
-)
-def test_sizes_and_throughputs_that_do_not_exist(wrong: dict[str, Any]) -> None:
-    check_file_system(request())
-    check_file_system(request(StorageCapacity=4800))
-    with pytest.raises(FsxError):
-        check_file_system(request(**wrong))
+def home() -> Any:
+    """An OpenZFS file system."""
+    return resource(
+        "AWS::FSx::FileSystem",
+        FileSystemType="OPENZFS",
+        StorageCapacity="64",  # as a parameter would give it
+        SubnetIds=[ref("Subnet")],
+        SecurityGroupIds=[attribute("GroupId", "Group")],
+        OpenZFSConfiguration={
+            "DeploymentType": "SINGLE_AZ_HA_2",
+            "ThroughputCapacity": 160,
+            "AutomaticBackupRetentionDays": 0,
+            "RootVolumeConfiguration": {"DataCompressionType": "ZSTD"},
+        },
+    )
+
+
+@pytest.mark.behaviour("HP219")
+def test_openzfs_leaves_a_backup_unless_told_not_to(stacks: Stacks, client: Client) -> None:
+    outputs = {"Id": ref("Home"), "Root": attribute("RootVolumeId", "Home")}
+    made = stacks.create(vpc() | {"Home": home()}, outputs)
+    assert made.status == "CREATE_COMPLETE", made.reasons
+    assert made.outputs["Root"].startswith("fsvol-")
+    assert stacks.delete(made.name).status == "DELETE_COMPLETE"
+    fsx, of = client("fsx"), {"Name": "file-system-id", "Values": [made.outputs["Id"]]}
+    [left] = fsx.describe_backups(Filters=[of])["Backups"]
+    assert left["FileSystem"]["FileSystemId"] == made.outputs["Id"]
+    fsx.delete_backup(BackupId=left["BackupId"])
+    assert fsx.describe_backups()["Backups"] == []
+
+    again = stacks.create(vpc() | {"Home": home()}, outputs)
+    with pytest.raises(ClientError, match="LustreConfiguration cannot be applied to delete a OPENZFS"):
+        fsx.delete_file_system(
+            FileSystemId=again.outputs["Id"], LustreConfiguration={"SkipFinalBackup": True}
+        )
+    fsx.delete_file_system(FileSystemId=again.outputs["Id"], OpenZFSConfiguration={"SkipFinalBackup": True})
+    assert stacks.delete(again.name).status == "DELETE_COMPLETE"
+    assert fsx.describe_backups()["Backups"] == []
+
+
+def test_a_file_system_changes_in_place_or_not_at_all(stacks: Stacks, client: Client) -> None:
+    def sized(gib: int, **lustre: Any) -> dict[str, Any]:
+        made = file_system(**lustre)
+        made["Properties"]["StorageCapacity"] = gib
+        return vpc() | {"FileSystem": made}
+
+    made = stacks.create(sized(2400), {"Id": ref("FileSystem")})
+    grown = stacks.update(made.name, sized(4800, PerUnitStorageThroughput=500), {"Id": ref("FileSystem")})
+    assert (grown.status, grown.outputs) == ("UPDATE_COMPLETE", made.outputs)
+    [seen] = client("fsx").describe_file_systems(FileSystemIds=[made.outputs["Id"]])["FileSystems"]
+    assert seen["StorageCapacity"] == 4800
+    assert seen["LustreConfiguration"]["PerUnitStorageThroughput"] == 500
+    for wrong in (sized(2400), sized(4800, DeploymentType="PERSISTENT_1", PerUnitStorageThroughput=100)):
+        assert stacks.update(made.name, wrong).status == "UPDATE_ROLLBACK_COMPLETE"
+    stacks.delete(made.name)
 
 
 def test_a_wrong_size_fails_the_stack(stacks: Stacks) -> None:
@@ -109,10 +137,12 @@ def test_a_link_needs_a_bucket_and_a_directory_of_its_own(stacks: Stacks) -> Non
 
 def test_answers_have_the_shape_of_the_api(stacks: Stacks, client: Client) -> None:
     parts = vpc() | {"FileSystem": file_system(), "Data": resource("AWS::S3::Bucket"), "Link": link()}
-    made = stacks.create(parts)
+    made = stacks.create(parts | {"Home": home()})
+    assert made.status == "CREATE_COMPLETE", made.reasons
     for operation, call in (
         ("DescribeFileSystems", client("fsx").describe_file_systems),
         ("DescribeDataRepositoryAssociations", client("fsx").describe_data_repository_associations),
+        ("DescribeBackups", client("fsx").describe_backups),
     ):
         answer = call()
         answer.pop("ResponseMetadata")
@@ -122,5 +152,7 @@ def test_answers_have_the_shape_of_the_api(stacks: Stacks, client: Client) -> No
 
 
 def test_an_operation_that_is_not_emulated_says_so(client: Client) -> None:
-    with pytest.raises(ClientError, match="DescribeBackups of FSx is not part of the embedded AWS"):
-        client("fsx").describe_backups()
+    with pytest.raises(ClientError, match="DescribeVolumes of FSx is not part of the embedded AWS"):
+        client("fsx").describe_volumes()
+    with pytest.raises(ClientError, match="the filter lifecycle is not part of the embedded AWS"):
+        client("fsx").describe_backups(Filters=[{"Name": "lifecycle", "Values": ["AVAILABLE"]}])

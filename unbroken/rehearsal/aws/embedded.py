@@ -18,8 +18,6 @@ from unbroken.rehearsal.aws import (
     ec2_api,
     environment,
     failures,
-    fsx_api,
-    fsx_resources,
     iam,
     s3,
     settling,
@@ -27,7 +25,9 @@ from unbroken.rehearsal.aws import (
     wire,
 )
 from unbroken.rehearsal.aws.clients import Clients
-from unbroken.rehearsal.aws.fsx import Fsx
+from unbroken.rehearsal.aws.fsx import api as fsx_api
+from unbroken.rehearsal.aws.fsx import resources as fsx_resources
+from unbroken.rehearsal.aws.fsx.service import Fsx
 from unbroken.rehearsal.aws.handlers import Handler, amend, register
 
 START_SECONDS = 20.0

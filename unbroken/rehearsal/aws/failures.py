@@ -42,7 +42,9 @@ class Failure:
     @property
     def reason(self) -> str:
         """The stack event's reason, in the form CloudFormation gives a handler's error."""
-        return f'Resource handler returned message: "{self.message}" (HandlerErrorCode: GeneralServiceException)'
+        return (
+            f'Resource handler returned message: "{self.message}" (HandlerErrorCode: GeneralServiceException)'
+        )
 
 
 class Failures:

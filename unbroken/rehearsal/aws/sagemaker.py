@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
+from unbroken.rehearsal.aws import shapes
 from unbroken.rehearsal.aws.handlers import Properties, Resource, ResourceError
 from unbroken.rehearsal.hyperpod.errors import ServiceError
-from unbroken.rehearsal.hyperpod.schema import model
 
 TARGET_PREFIX = "SageMaker."
 WAIT_SECONDS = 900.0
@@ -57,7 +57,11 @@ class ClusterResource:
     def create(self, logical_id: str, properties: Properties, stack_name: str) -> Resource:
         """A cluster that could not be brought up is deleted again before the stack rolls back, as on AWS."""
         named = {"ClusterName": f"{stack_name}-{logical_id}"[:63], **properties}
-        arn = str(_call(self.service.create_cluster, as_request("CreateCluster", named))["ClusterArn"])
+        arn = str(
+            _call(self.service.create_cluster, shapes.as_request("sagemaker", "CreateCluster", named))[
+                "ClusterArn"
+            ]
+        )
         try:
             self._finish(arn)
         except ResourceError:
@@ -66,7 +70,7 @@ class ClusterResource:
         return self._resource(arn)
 
     def update(self, physical_id: str, old: Properties, new: Properties) -> Resource:
-        request = as_request("UpdateCluster", {**new, "ClusterName": physical_id})
+        request = shapes.as_request("sagemaker", "UpdateCluster", {**new, "ClusterName": physical_id})
         gone = sorted(group_names(old) - group_names(new))
         _call(self.service.update_cluster, request | ({"InstanceGroupsToDelete": gone} if gone else {}))
         self._finish(physical_id)
@@ -118,27 +122,3 @@ def _handler_message(message: str) -> str:
 def group_names(properties: Properties) -> set[str]:
     """The names of the instance groups."""
     return {str(group["InstanceGroupName"]) for group in properties.get("InstanceGroups", ())}
-
-
-def as_request(operation: str, properties: Properties) -> dict[str, Any]:
-    """The properties as the operation takes them: its own members only, numbers as numbers.
-
-    CloudFormation's names are the API's, but template values may be strings.
-    """
-    shape = model().operation_model(operation).input_shape
-    known = {name: value for name, value in properties.items() if name in shape.members}
-    request: dict[str, Any] = _typed(shape, known)
-    return request
-
-
-def _typed(shape: Any, value: Any) -> Any:
-    if shape.type_name == "structure" and isinstance(value, Mapping):
-        members = shape.members
-        return {key: _typed(members[key], item) if key in members else item for key, item in value.items()}
-    if shape.type_name == "list" and isinstance(value, list):
-        return [_typed(shape.member, item) for item in value]
-    if shape.type_name in ("integer", "long") and isinstance(value, str):
-        return int(value)
-    if shape.type_name == "boolean" and isinstance(value, str):
-        return value.lower() == "true"
-    return value

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from unbroken.rehearsal.aws.clients import Clients
 from unbroken.rehearsal.aws.deployment import keys_below
-from unbroken.rehearsal.aws.fsx import Fsx
+from unbroken.rehearsal.aws.fsx.service import Fsx
 from unbroken.rehearsal.aws.permissions import Permissions, Principal
 from unbroken.rehearsal.hyperpod.machines import (
     AccessDenied,
@@ -81,6 +81,7 @@ class EmbeddedStore:
         return [
             FileSystem(known.file_system_id, known.dns_name, known.mount_name)
             for known in list(self.fsx.file_systems.values())
+            if known.kind == "LUSTRE"
         ]
 
     def fetch(self, s3_uri: str, role_name: str) -> dict[str, bytes]:

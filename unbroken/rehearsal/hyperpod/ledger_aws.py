@@ -36,7 +36,9 @@ AWS_BEHAVIOURS: list[Behaviour] = [
            "So is one whose properties break the resource's schema; the message names resource and "
            "property."),
     _entry(206, "documented", _FSX,
-           "Lustre capacity and throughput take only the values of their deployment type."),
+           "Lustre capacity, throughput, metadata, cache, EFA, version, key and backups go together as the "
+           "API reference says. Which sizes and throughputs exist is read from this project's catalogue, as "
+           "its own checks do: a wrong number there shows in neither."),
     _entry(207, "observed", "AWS CDK and Terraform issue trackers",
            "A file system has an interface in its subnet, so a kept file system keeps subnet and group."),
     _entry(208, "documented", _FSX,
@@ -68,5 +70,8 @@ AWS_BEHAVIOURS: list[Behaviour] = [
            "A node's call with a key that is not a node's is refused (InvalidClientTokenId)."),
     _entry(218, "inferred", _OWN,
            "HyperPod's log groups outlive their cluster."),
+    _entry(219, "documented", f"{_FSX}, DeleteFileSystemOpenZFSConfiguration",
+           "An OpenZFS file system leaves a backup behind when it is deleted, also by CloudFormation, unless "
+           "the call says not to; a Lustre one does not."),
 ]
 # fmt: on

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from unbroken.rehearsal.aws.fsx import Association, FileSystem, Fsx, FsxError, check_file_system
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from unbroken.rehearsal.aws import shapes
+from unbroken.rehearsal.aws.fsx.records import Association, FileSystem, FsxError
+from unbroken.rehearsal.aws.fsx.service import Fsx
 from unbroken.rehearsal.aws.handlers import Handler, Properties, Resource, ResourceError
 
 
@@ -11,8 +16,17 @@ def handlers(fsx: Fsx) -> list[Handler]:
     return [FileSystemResource(fsx), AssociationResource(fsx)]
 
 
+@contextmanager
+def _told() -> Iterator[None]:
+    """What FSx refuses becomes the stack event's reason."""
+    try:
+        yield
+    except FsxError as error:
+        raise ResourceError(f"{error} ({error.code})") from error
+
+
 class FileSystemResource:
-    """A Lustre file system; ``Ref`` is its id."""
+    """A file system; ``Ref`` is its id. It is deleted as the API does by default."""
 
     type_name = "AWS::FSx::FileSystem"
 
@@ -20,41 +34,34 @@ class FileSystemResource:
         self.fsx = fsx
 
     def create(self, logical_id: str, properties: Properties, stack_name: str) -> Resource:
-        try:
-            return self._resource(self.fsx.create_file_system(properties))
-        except FsxError as error:
-            raise ResourceError(f"{error} ({error.code})") from error
+        with _told():
+            return self._resource(self.fsx.create_file_system(_request(properties)))
 
     def update(self, physical_id: str, old: Properties, new: Properties) -> Resource:
-        file_system = self.fsx.file_systems.get(physical_id)
-        if file_system is None:
-            raise ResourceError(f"File system '{physical_id}' does not exist.")
-        try:
-            check_file_system(new)
-        except FsxError as error:
-            raise ResourceError(f"{error} ({error.code})") from error
-        if int(new["StorageCapacity"]) < file_system.capacity_gib:
-            raise ResourceError("StorageCapacity cannot be decreased.")
-        file_system.capacity_gib = int(new["StorageCapacity"])
-        file_system.lustre = dict(new.get("LustreConfiguration", {}))
-        file_system.tags = list(new.get("Tags", []))
-        return self._resource(file_system)
+        with _told():
+            return self._resource(self.fsx.update_file_system(physical_id, _request(new)))
 
     def delete(self, physical_id: str, properties: Properties) -> None:
         if physical_id in self.fsx.file_systems:
-            self.fsx.delete_file_system(physical_id)
+            self.fsx.delete_file_system(physical_id, {})
 
     @staticmethod
     def _resource(made: FileSystem) -> Resource:
-        return Resource(
-            made.file_system_id,
-            {
-                "Id": made.file_system_id,
-                "DNSName": made.dns_name,
-                "LustreMountName": made.mount_name,
-                "ResourceARN": made.arn,
-            },
-        )
+        attributes = {"Id": made.file_system_id, "DNSName": made.dns_name, "ResourceARN": made.arn}
+        if made.kind == "LUSTRE":
+            attributes["LustreMountName"] = made.mount_name
+        else:
+            attributes["RootVolumeId"] = made.root_volume_id
+        return Resource(made.file_system_id, attributes)
+
+
+def _request(properties: Properties) -> dict[str, object]:
+    """What CloudFormation sends; members that are CloudFormation's alone (Options) are left out."""
+    request = shapes.as_request("fsx", "CreateFileSystem", properties)
+    zfs = request.get("OpenZFSConfiguration")
+    if zfs is not None:
+        request["OpenZFSConfiguration"] = {key: item for key, item in zfs.items() if key != "Options"}
+    return request
 
 
 class AssociationResource:
@@ -66,10 +73,9 @@ class AssociationResource:
         self.fsx = fsx
 
     def create(self, logical_id: str, properties: Properties, stack_name: str) -> Resource:
-        try:
-            return self._resource(self.fsx.create_association(properties))
-        except FsxError as error:
-            raise ResourceError(f"{error} ({error.code})") from error
+        request = shapes.as_request("fsx", "CreateDataRepositoryAssociation", properties)
+        with _told():
+            return self._resource(self.fsx.create_association(request))
 
     def update(self, physical_id: str, old: Properties, new: Properties) -> Resource:
         association = self.fsx.associations.get(physical_id)
