@@ -1,0 +1,100 @@
+"""A plan in words, and as the JSON of ``unbroken diff --json``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from unbroken.ops.diff.changes import Change
+from unbroken.ops.diff.groups import CLUSTER, GroupChange
+from unbroken.ops.diff.plan import Plan, Refusal, fate, noun
+
+REACH = "new, replaced and software-updated nodes"
+
+
+def node_rows(plan: Plan) -> list[tuple[str, str, str, str]]:
+    """Group, type, count and what happens to its nodes."""
+    return [
+        (group.name, group.instance_type, _count(group), ", ".join(_effects(group))) for group in plan.groups
+    ]
+
+
+def _count(group: GroupChange) -> str:
+    return str(group.after) if group.now == group.after else f"{group.now} -> {group.after}"
+
+
+def _effects(group: GroupChange) -> Iterator[str]:
+    counts = (("kept", group.kept), ("added", group.added), ("removed", group.removed))
+    yield from (f"{count} {word}" for word, count in counts if count)
+    if group.fresh:
+        yield "the cluster is replaced"
+    if group.properties:
+        yield f"changed: {', '.join(group.properties)}"
+
+
+def data_lines(plan: Plan) -> list[str]:
+    """What becomes of each thing that holds data."""
+    return [f"{noun(change)} {_end(change)}: {fate(change)}" for change in plan.data]
+
+
+def _end(change: Change) -> str:
+    if change.action == "remove":
+        return "is removed"
+    return f"is replaced, because of {', '.join(change.properties)}"
+
+
+def resource_rows(plan: Plan) -> list[tuple[str, str, str, str]]:
+    """Stack, what happens, the resource and what differs; for all that is neither cluster nor data."""
+    return [
+        (
+            change.area,
+            change.action,
+            f"{change.logical_id} ({change.type_name})",
+            ", ".join(change.properties),
+        )
+        for change in plan.resources
+        if change not in plan.data and (change.type_name != CLUSTER or change.action == "replace")
+        if change.action != "add" or change.area not in _new_areas(plan)
+    ]
+
+
+def _new_areas(plan: Plan) -> set[str]:
+    return {name.rpartition("-")[2] for name in plan.new_stacks}
+
+
+def notes(plan: Plan) -> list[str]:
+    """What a reader should know beside the tables."""
+    found = []
+    kept = sum(group.kept for group in plan.groups)
+    if plan.new_stacks:
+        found.append(f"not there yet: {', '.join(plan.new_stacks)}")
+    if kept and (plan.bundle_changes or any(group.new_nodes_only for group in plan.groups)):
+        found.append(
+            f"changed lifecycle files or settings reach {REACH} only; {kept} nodes keep what they have"
+        )
+    if plan.orphans:
+        names = ", ".join(plan.orphans)
+        found.append(
+            f"the cluster file no longer asks for {names}; a deployment leaves it, `unbroken down` removes it"
+        )
+    if kept:
+        found.append("no change of the cluster file reboots a node; software updates restart and re-image it")
+    return found
+
+
+def document(plan: Plan, refusals: list[Refusal]) -> dict[str, object]:
+    """The shape of --json, version 1."""
+    return {
+        "schema_version": 1,
+        "empty": plan.empty,
+        "new_stacks": list(plan.new_stacks),
+        "orphaned_stacks": list(plan.orphans),
+        "groups": [
+            {**asdict(group), "added": group.added, "removed": group.removed, "kept": group.kept}
+            for group in plan.groups
+        ],
+        "data": [{"what": noun(c), "action": c.action, "old_stays": c.old_stays} for c in plan.data],
+        "resources": [asdict(change) for change in plan.resources],
+        "bundle_changes": plan.bundle_changes,
+        "refusals": [asdict(refusal) for refusal in refusals],
+    }
