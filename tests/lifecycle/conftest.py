@@ -20,7 +20,7 @@ from unbroken_node.node import Node, discover
 
 CLUSTER = {
     "name": "ml-cluster",
-    "login_group": {"name": "login-group"},
+    "login_groups": [{"name": "login-group"}],
     "worker_groups": [{"name": "worker-group-1", "instance_type": "ml.p4de.24xlarge", "num_instances": 1}],
 }
 

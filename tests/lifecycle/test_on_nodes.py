@@ -37,7 +37,7 @@ ADDRESSES = {
 AWS = b'#!/bin/sh\nfor target; do :; done\nexec cp -R /var/tmp/s3/. "$target"\n'
 CLUSTER = {
     "name": "ml-cluster",
-    "login_group": {},
+    "login_groups": [{}],
     "worker_groups": [{"name": "worker-group-1", "instance_type": "ml.p4de.24xlarge", "num_instances": 1}],
 }
 

@@ -38,7 +38,7 @@ def largest(tmp_path_factory: pytest.TempPathFactory) -> Synth:
         region="us-west-2",
         tags={f"key-{index:03}" + "k" * 100: "v" * 256 for index in range(40)},
         node_recovery="None",
-        login_group=LoginGroup(),
+        login_groups=[LoginGroup()],
         worker_groups=groups,
         storage=StorageConfig(deletion="delete", compression="NONE", capacity_gib=460_800),
         identity=IdentityConfig(permissions_boundary="arn:aws:iam::111122223333:policy/boundary"),

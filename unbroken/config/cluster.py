@@ -80,7 +80,7 @@ class ClusterConfig(Section):
     node_recovery: Literal["Automatic", "None"] = "Automatic"
     """Whether HyperPod replaces faulty nodes by itself."""
     node_provisioning: Literal["None", "Continuous"] = "None"
-    """``Continuous``: the cluster is in service as soon as its controller is, and nodes come as capacity does."""
+    """``Continuous``: in service as soon as the controller is, and other nodes come as capacity does."""
     termination_protection: bool = False
     """Whether CloudFormation refuses to delete the stacks until this is turned off."""
     network: NetworkConfig = NetworkConfig()

@@ -30,8 +30,8 @@ class EncryptionConfig(Section):
     """Everything is encrypted at rest in any case; this says with whose key."""
 
     kms_key: Annotated[str, AfterValidator(_whose_key)] = "aws"
-    """``aws`` (keys AWS owns or manages), ``create`` (a key of this cluster's own, rotated yearly), or the ARN of a
-    key: used for file systems, volumes, buckets, log groups and metrics."""
+    """``aws`` (keys AWS owns or manages), ``create`` (a key of this cluster's own, rotated yearly), or the ARN
+    of a key: used for file systems, volumes, buckets, log groups and metrics."""
     deletion: Literal["retain", "delete"] = "retain"
     """What a destroy does with a created key; without the key, what it encrypted is lost."""
     deletion_wait_days: Annotated[int, Field(ge=7, le=30)] = 30

@@ -16,6 +16,9 @@ _SYSTEM_PATHS = ("/bin", "/boot", "/dev", "/etc", "/lib", "/opt", "/proc", "/roo
                  "/tmp", "/usr", "/var")  # fmt: skip  # noqa: S108  (names, not used)
 
 
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+
+
 def _group_name(value: str) -> str:
     if len(value) > 63 or not re.fullmatch(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*", value):
         raise refusal(
@@ -82,6 +85,12 @@ def _security_group(value: str) -> str:
     return value
 
 
+def _dns_name(value: str) -> str:
+    if len(value) > 253 or not re.fullmatch(rf"{_LABEL}(\.{_LABEL})+", value):
+        raise refusal("is not a DNS name in lower case", "write it as the console shows it, without a port")
+    return value
+
+
 GroupName = Annotated[str, AfterValidator(_group_name)]
 InstanceTypeName = Annotated[
     str,
@@ -92,6 +101,7 @@ PartitionName = Annotated[str, AfterValidator(_partition)]
 SharedPath = Annotated[str, AfterValidator(_shared_path)]
 MountPath = Annotated[str, AfterValidator(_mount_path)]
 SecurityGroupId = Annotated[str, AfterValidator(_security_group)]
+DnsName = Annotated[str, AfterValidator(_dns_name)]
 Cidr = Annotated[str, AfterValidator(_cidr)]
 EbsGib = Annotated[int, Field(ge=1, le=16384)]
 ThreadsPerCore = Annotated[int, Field(ge=1, le=2)]

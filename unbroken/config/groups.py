@@ -61,14 +61,12 @@ class InstanceGroup(Section):
     """1 turns simultaneous multithreading off."""
     ebs_gib: EbsGib | None = None
     """Size of the volume at /opt/sagemaker, GiB; none unless given."""
-    root_gib: EbsGib | None = None
-    """Size of the root volume, GiB; HyperPod's own default unless given."""
     volume_kms_key: KeyArn = None
-    """ARN of the key for this group's volumes; ``encryption.kms_key`` unless given."""
+    """ARN of the key for this group's volumes, the root volume too; ``encryption.kms_key`` unless given."""
     image_id: Annotated[str | None, AfterValidator(_image)] = None
     """Machine image; HyperPod's own unless given."""
     subnet: str | None = None
-    """Where the group's nodes are: a name from ``network.subnets``, or a subnet's id; the private subnet unless given."""
+    """Where its nodes are: a name from ``network.subnets``, or a subnet's id; the private one unless given."""
     security_group_ids: Annotated[list[SecurityGroupId], Field(max_length=4)] = Field(default_factory=list)
     """Further security groups of the group's nodes, beside the cluster's own."""
     scheduled_update: ScheduledUpdate | None = None
@@ -79,7 +77,7 @@ class InstanceGroup(Section):
     def faults(self) -> Iterator[Fault]:
         """No more threads per core than the processor has."""
         most = instance_types.get(self.instance_type).max_threads_per_core
-        if self.threads_per_core > most:
+        if most is not None and self.threads_per_core > most:
             rule = f"is more than {self.instance_type} has"
             yield Fault(("threads_per_core",), self.threads_per_core, rule, f"use {most}")
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from unbroken.config.fields import MountPath
+from unbroken.config.fields import DnsName, MountPath
 from unbroken.config.section import Section, refusal
 
 
@@ -26,7 +26,7 @@ class ExistingHome(Section):
 
     file_system_id: FileSystemId
     """Its id."""
-    dns_name: str
+    dns_name: DnsName
     """Its DNS name."""
 
 

@@ -1,4 +1,4 @@
-"""The cluster file's ``network`` section: a VPC with a public and a private subnet in one zone, or one there is."""
+"""The cluster file's ``network`` section: a VPC with two subnets in one zone, or one there is."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -22,6 +22,13 @@ class Fault:
 def refusal(rule: str, hint: str) -> PydanticCustomError:
     """The error a field's own check raises; the loader adds file, line, path and value."""
     return PydanticCustomError("refused", "{rule}", {"rule": rule, "hint": hint})
+
+
+def ineffective(section: Section, keep: Set[str], beside: str) -> Iterator[Fault]:
+    """Fields that the file gives although they have no effect beside another one."""
+    for field in type(section).model_fields:
+        if field in section.model_fields_set and field not in keep:
+            yield Fault((field,), None, f"has no effect beside {beside}", f"remove it, or remove {beside}")
 
 
 class Section(BaseModel):

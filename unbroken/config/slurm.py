@@ -35,8 +35,8 @@ class SlurmConfig(Section):
     """The form in which HyperPod learns of Slurm."""
 
     mode: Literal["scripts", "api"] = "scripts"
-    """``scripts``: a provisioning_parameters.json beside on_create.sh, and our steps start Slurm. ``api``: HyperPod's
-    own Slurm configuration; HyperPod starts Slurm, then runs our steps as OnInitComplete."""
+    """``scripts``: a provisioning_parameters.json beside on_create.sh, and our steps start Slurm. ``api``:
+    HyperPod's own Slurm configuration; HyperPod starts Slurm, then runs our steps as OnInitComplete."""
     partition_strategy: Literal["Managed", "Overwrite", "Merge"] = "Managed"
     """``api`` mode: whether partitions changed by hand are refused, overwritten or kept."""
     accounting_database: AccountingDatabase | None = None
@@ -48,4 +48,4 @@ class SlurmConfig(Section):
     )
     """Slurm's TaskPlugin; auto-resume works with ``task/none`` only."""
     pam_slurm_adopt: bool = False
-    """Whether people may log in only to nodes on which a job of theirs runs; not together with auto-resume."""
+    """Whether people may log in only to nodes where a job of theirs runs; not together with auto-resume."""

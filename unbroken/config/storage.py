@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
-from unbroken.config.fields import MountPath, SharedPath
+from unbroken.config import lustre_rules
+from unbroken.config.fields import DnsName, MountPath, SharedPath
 from unbroken.config.home import FileSystemId
-from unbroken.config.section import Section, refusal
+from unbroken.config.section import Fault, Section, refusal
 
 Events = Annotated[list[Literal["NEW", "CHANGED", "DELETED"]], Field(max_length=3)]
 
 
-def _capacity(value: int) -> int:
-    """PERSISTENT_2 on SSD: 1200, 2400, then steps of 2400 GiB (API reference, CreateFileSystem)."""
-    if value == 1200 or (value > 0 and value % 2400 == 0):
-        return value
-    below = max(1200, value // 2400 * 2400)
-    above = max(1200, (value // 2400 + 1) * 2400) if value > 1200 else 2400
-    raise refusal(
-        "is not a size FSx for Lustre offers: 1200, 2400 or a multiple of 2400 GiB", f"use {below} or {above}"
-    )
-
-
 def _bucket(value: str | None) -> str | None:
-    if value is not None and not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", value):
+    if value is not None and (
+        not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", value)
+        or ".." in value
+        or re.fullmatch(r"[\d.]+", value)
+    ):
         raise refusal("is not a bucket's name", "write the name alone, such as my-data")
+    return value
+
+
+def _prefix(value: str) -> str:
+    """Part of an S3 path, to which FSx adds the slash."""
+    if value.startswith("/") or value.endswith("/") or "//" in value or not value.isprintable():
+        raise refusal("is not a prefix without a slash at either end", "write it as datasets/text")
+    if len(value) > 900:
+        raise refusal("is longer than 900 characters", "use a shorter prefix; keys end at 1024")
     return value
 
 
@@ -45,7 +49,7 @@ class DataRepository(Section):
     """The folder, from the file system's root."""
     bucket: BucketName = None
     """A bucket there is already; the cluster's own data bucket unless given."""
-    prefix: str = ""
+    prefix: Annotated[str, AfterValidator(_prefix)] = ""
     """The part of the bucket, without a slash at either end; all of it unless given."""
     import_events: Events = Field(default_factory=_all_events)
     """Changes in the bucket that reach the file system."""
@@ -58,7 +62,7 @@ class ExistingFileSystem(Section):
 
     file_system_id: FileSystemId
     """Its id."""
-    dns_name: str
+    dns_name: DnsName
     """Its DNS name."""
     mount_name: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,8}$")]
     """Its Lustre mount name."""
@@ -68,7 +72,7 @@ class LustreMetadata(Section):
     """Metadata performance (PERSISTENT_2)."""
 
     mode: Literal["AUTOMATIC", "USER_PROVISIONED"] = "AUTOMATIC"
-    """``AUTOMATIC`` follows the capacity."""
+    """``AUTOMATIC`` follows the capacity; SSD only."""
     iops: int | None = None
     """Metadata operations a second, ``USER_PROVISIONED`` only."""
 
@@ -85,41 +89,57 @@ class ReadCache(Section):
 
 
 class StorageConfig(Section):
-    """The shared file system and its bucket."""
+    """The shared file system and its bucket. Defaults fit PERSISTENT_2 on SSD; other types have theirs."""
 
     deployment_type: Literal["SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2"] = "PERSISTENT_2"
     """Scratch keeps one copy of the data: a lost server loses it."""
     storage_type: Literal["SSD", "HDD", "INTELLIGENT_TIERING"] = "SSD"
     """HDD is for PERSISTENT_1, INTELLIGENT_TIERING for PERSISTENT_2."""
-    capacity_gib: Annotated[int, AfterValidator(_capacity)] | None = 1200
-    """Size, GiB; INTELLIGENT_TIERING grows by itself and takes none."""
+    capacity_gib: int | None = 1200
+    """Size, GiB, 6000 for HDD; INTELLIGENT_TIERING grows by itself and takes none."""
     throughput_mbps_per_tib: int | None = 250
-    """Throughput bought, MB/s for each TiB; persistent SSD and HDD only."""
+    """Throughput bought, MB/s for each TiB; persistent SSD (PERSISTENT_1: 200) and HDD (12) only."""
     throughput_mbps: int | None = None
-    """Throughput bought in all, MB/s; INTELLIGENT_TIERING only."""
+    """Throughput bought in all, MB/s, 4000; INTELLIGENT_TIERING only."""
     read_cache: ReadCache | None = None
-    """INTELLIGENT_TIERING only."""
+    """INTELLIGENT_TIERING only, where it follows the throughput unless given."""
     drive_cache: Literal["NONE", "READ"] | None = None
     """SSD cache of an HDD file system."""
     metadata: LustreMetadata | None = None
-    """Metadata performance; FSx's own default unless given."""
+    """Metadata performance (PERSISTENT_2); FSx's own default unless given."""
     efa: bool = False
-    """Nodes reach the file system over EFA (PERSISTENT_2 with metadata settings)."""
+    """Nodes reach the file system over EFA (PERSISTENT_2, larger sizes); needs workers with EFA."""
     lustre_version: Literal["2.10", "2.12", "2.15"] = "2.15"
     """Version of the Lustre servers."""
     compression: Literal["LZ4", "NONE"] = "LZ4"
     """Compression of data at rest."""
     backup_days: Annotated[int, Field(ge=0, le=90)] = 0
-    """Days that automatic daily backups are kept; not with data repositories."""
+    """Days that automatic daily backups are kept; persistent types without data repositories."""
     mount_path: MountPath = "/fsx"
     """Where every node mounts the file system."""
     data_repositories: Annotated[list[DataRepository], Field(max_length=8)] = Field(
         default_factory=lambda: [DataRepository()]
     )
-    """Folders that mirror buckets."""
+    """Folders that mirror buckets; ``/data`` and the cluster's own bucket unless given."""
     existing: ExistingFileSystem | None = None
-    """Use this file system instead of making one."""
+    """Use this file system instead of making one; its data repositories stay as they are."""
     lifecycle_bucket: BucketName = None
     """Use this bucket for the nodes' bundle instead of making one."""
     deletion: Literal["retain", "delete"] = "retain"
     """What a destroy does with the file system and the data bucket."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_type(cls, data: Any) -> Any:
+        """The defaults of the type that is asked for."""
+        if not isinstance(data, dict):
+            return data
+        if data.get("existing") is not None:
+            return {"data_repositories": [], **data}
+        if not {"deployment_type", "storage_type", "efa"} & set(data):
+            return data
+        return {**lustre_rules.defaults(data), **data}
+
+    def faults(self) -> Iterator[Fault]:
+        """What FSx would refuse, and what would have no effect."""
+        yield from lustre_rules.faults(self)

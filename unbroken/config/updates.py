@@ -50,5 +50,3 @@ class AutoPatch(Section):
 
     strategy: Literal["WhenIdle", "WhenAllIdle"] = "WhenIdle"
     """``WhenIdle`` takes each node as it becomes idle, ``WhenAllIdle`` waits for the whole group."""
-    rolling: RollingUpdate = RollingUpdate()
-    """How many nodes at a time."""

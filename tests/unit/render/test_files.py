@@ -34,7 +34,7 @@ def schema() -> dict[str, Any]:
     return loaded
 
 
-LOGIN: dict[str, object] = {"login_group": {"name": "login-group"}}
+LOGIN: dict[str, object] = {"login_groups": [{"name": "login-group"}]}
 OTHER: dict[str, object] = {
     "storage": {"mount_path": "/shared"},
     "user": {"name": "researcher", "uid": 2001},

@@ -75,7 +75,7 @@ def fewer_workers(config: ClusterConfig, workers: int | None) -> ClusterConfig:
     first = config.worker_groups[0]
     if workers is None or first.num_instances == workers:
         return config
-    content = config.model_dump()
+    content = config.model_dump(exclude_unset=True)
     content["worker_groups"][0]["num_instances"] = workers
     try:
         return ClusterConfig.model_validate(content)
@@ -86,7 +86,7 @@ def fewer_workers(config: ClusterConfig, workers: int | None) -> ClusterConfig:
 
 def write_cluster_file(config: ClusterConfig, path: Path) -> None:
     """A cluster file that says what `config` says."""
-    content = config.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    content = config.model_dump(mode="json", exclude_unset=True)
     path.write_text(yaml.safe_dump(content, sort_keys=False))
 
 
