@@ -14,8 +14,10 @@ DEPLOYED_SCHEMA_VERSION = 1
 PROVISIONING_VERSION = "1.0.0"
 
 
-def provisioning_parameters(config: ClusterConfig, fsx_dns_name: str, fsx_mountname: str) -> str:
-    """Return provisioning_parameters.json, by which HyperPod knows the role of each instance group.
+def provisioning_parameters(
+    config: ClusterConfig, fsx_dns_name: str, fsx_mountname: str, home_dns_name: str | None = None
+) -> str:
+    """Return provisioning_parameters.json, by which HyperPod knows the role of each group (``scripts`` mode).
 
     One key a line: scripts in the field read this file line by line.
     Source: AWS developer guide, "Base lifecycle scripts provided by HyperPod", the file of the same name.
@@ -26,13 +28,15 @@ def provisioning_parameters(config: ClusterConfig, fsx_dns_name: str, fsx_mountn
         "controller_group": config.controller_group.name,
     }
     if config.login_groups:
-        document["login_group"] = config.login_groups[0].name
+        document["login_group"] = min(group.name for group in config.login_groups)
     document["worker_groups"] = [
         {"instance_group_name": group.name, "partition_name": group.partition}
-        for group in config.worker_groups
+        for group in sorted(config.worker_groups, key=lambda group: group.name)
     ]
     document["fsx_dns_name"] = fsx_dns_name
     document["fsx_mountname"] = fsx_mountname
+    if home_dns_name is not None:
+        document["fsx_openzfs_dns_name"] = home_dns_name
     return _text(document)
 
 
@@ -42,21 +46,28 @@ def deployed(
     fsx_dns_name: str,
     fsx_mount_name: str,
     lifecycle_bucket: str,
-    data_bucket: str,
+    data_bucket: str | None,
     training_uri: str,
+    home_dns_name: str | None = None,
+    prometheus_remote_write_url: str | None = None,
 ) -> str:
-    """Return deployed.json: where this deployment's file system, buckets and training code are.
+    """Return deployed.json: where this deployment's file systems, buckets, training code and services are.
 
-    training_uri ends in a slash: it is an S3 prefix (s3://bucket/training/<hash>/).
+    training_uri ends in a slash: it is an S3 prefix (s3://bucket/training/<hash>/). What a cluster does
+    without is null: a data bucket of its own, a file system for home directories, a Prometheus workspace.
     """
+    database = config.slurm.accounting_database
     return _text(
         {
             "schema_version": DEPLOYED_SCHEMA_VERSION,
             "fsx_dns_name": fsx_dns_name,
             "fsx_mount_name": fsx_mount_name,
+            "home_dns_name": home_dns_name,
             "lifecycle_bucket": lifecycle_bucket,
             "data_bucket": data_bucket,
             "training_uri": training_uri,
+            "prometheus_remote_write_url": prometheus_remote_write_url,
+            "accounting_secret_arn": database.secret_arn if database else None,
         }
     )
 

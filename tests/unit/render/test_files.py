@@ -95,8 +95,8 @@ def test_provisioning_parameters_have_one_key_a_line() -> None:
         "controller_group": "controller-machine",
         "login_group": "login-group",
         "worker_groups": [
-            {"instance_group_name": "worker-group-1", "partition_name": "train"},
             {"instance_group_name": "small", "partition_name": "debug"},
+            {"instance_group_name": "worker-group-1", "partition_name": "train"},
         ],
         "fsx_dns_name": "fs-1.fsx.us-west-2.amazonaws.com",
         "fsx_mountname": "abcd",
@@ -105,6 +105,30 @@ def test_provisioning_parameters_have_one_key_a_line() -> None:
 
 def test_without_a_login_group_there_is_no_such_key() -> None:
     assert "login_group" not in json.loads(render.provisioning_parameters(cluster(), "a", "b"))
+
+
+def test_a_file_system_for_homes_is_named_where_the_field_looks_for_it() -> None:
+    text = render.provisioning_parameters(cluster(home={}), "a", "b", "fs-2.fsx.us-west-2.amazonaws.com")
+    assert json.loads(text)["fsx_openzfs_dns_name"] == "fs-2.fsx.us-west-2.amazonaws.com"
+    assert "fsx_openzfs_dns_name" not in json.loads(render.provisioning_parameters(cluster(), "a", "b"))
+
+
+def test_what_a_cluster_does_without_is_null() -> None:
+    text = render.deployed(
+        cluster(),
+        fsx_dns_name="a",
+        fsx_mount_name="b",
+        lifecycle_bucket="c",
+        data_bucket=None,
+        training_uri="s3://c/training/0/",
+    )
+    nothing = {name for name, value in json.loads(text).items() if value is None}
+    assert nothing == {
+        "home_dns_name",
+        "data_bucket",
+        "prometheus_remote_write_url",
+        "accounting_secret_arn",
+    }
 
 
 def test_tokens_pass_through_unchanged() -> None:
@@ -122,9 +146,12 @@ def test_tokens_pass_through_unchanged() -> None:
         "schema_version",
         "fsx_dns_name",
         "fsx_mount_name",
+        "home_dns_name",
         "lifecycle_bucket",
         "data_bucket",
         "training_uri",
+        "prometheus_remote_write_url",
+        "accounting_secret_arn",
     }
     assert render.provisioning_parameters(cluster(), opaque, opaque).count(opaque) == 2
 
