@@ -22,7 +22,7 @@ DOWNLOAD_MIB = 190
 PACKAGES = (
     "systemd systemd-sysv dbus munge python3 "
     "slurmctld slurmd slurmdbd slurm-client slurm-wlm-basic-plugins slurm-wlm-mysql-plugin mariadb-server "
-    "openssh-server openssh-client ca-certificates "
+    "openssh-server openssh-client libpam-slurm-adopt ca-certificates "
     "hostname iproute2 iputils-ping kmod less procps sudo util-linux util-linux-extra "
     "gcc libc6-dev libslurm-dev"  # the SPANK plugin is compiled inside
 ).split()
