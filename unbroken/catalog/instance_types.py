@@ -1,8 +1,9 @@
-"""What each instance type has: cores, memory, accelerators, EFA interfaces, local NVMe. No prices, no quotas.
+"""What each instance type has: cores, memory, accelerators, EFA interfaces, local disks, addresses.
 
-Source: Amazon EC2 instance type reference and "EFA: supported instance types"; only types that SageMaker
-HyperPod accepts (API reference, ClusterInstanceGroupSpecification). A type missing here is refused by the
-cluster file's check, since nothing else could be derived for it.
+Every type that SageMaker HyperPod accepts is here; a fact that no source gives is None, which means unknown
+and is never a guess. No prices, no quotas. The data: ``data/accepted.json`` (which types, generated),
+``data/described.json`` (facts as EC2 tells them, generated) and ``data/curated.json`` (facts from
+documentation, which go first); each names its sources. ``unbroken.catalog.generate`` makes the first two.
 """
 
 from __future__ import annotations
@@ -10,123 +11,116 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
+
+from unbroken.catalog.documents import document
+
+COLUMNS = (
+    "vcpus",
+    "memory_mib",
+    "architecture",
+    "max_threads_per_core",
+    "gpus",
+    "gpu_model",
+    "gpu_memory_mib",
+    "neuron_devices",
+    "neuron_model",
+    "neuron_memory_mib",
+    "efa_interfaces",
+    "network_cards",
+    "addresses_per_interface",
+    "network_gbps",
+    "nvme_gb",
+)
+"""The facts of a row in ``data/described.json``, in order."""
+_GB, _GIB = 10**9, 2**30
 
 
 @dataclass(frozen=True)
 class InstanceType:
-    """One row of the catalogue."""
+    """One row of the catalogue; None is unknown."""
 
     name: str
-    vcpus: int
-    """With two threads per core, where the processor has them."""
-    memory_gib: int
-    max_threads_per_core: int = 2
-    gpus: int = 0
+    """HyperPod's name, with ``ml.``."""
+    vcpus: int | None = None
+    """With as many threads per core as the processor has."""
+    memory_mib: int | None = None
+    architecture: str | None = None
+    """``x86_64``, or ``arm64`` for AWS Graviton and NVIDIA Grace."""
+    max_threads_per_core: int | None = None
+    """Also what runs unless ThreadsPerCore says otherwise."""
+    gpus: int | None = None
     """NVIDIA GPUs."""
     gpu_model: str | None = None
-    gpu_memory_gib: int = 0
+    gpu_memory_mib: int | None = None
     """Memory of one GPU."""
-    neuron_devices: int = 0
-    """AWS Trainium devices (not cores)."""
-    efa_interfaces: int = 0
-    efa_rdma: bool = False
-    """Whether a job sets FI_EFA_USE_DEVICE_RDMA=1; libfabric stops with an error where there is no RDMA."""
-    nvme_gib: int = 0
-    """Instance store, all local disks together, rounded down."""
+    neuron_devices: int | None = None
+    """AWS Trainium or Inferentia devices (not cores)."""
+    neuron_model: str | None = None
+    neuron_memory_mib: int | None = None
+    """Memory of one device."""
+    efa_interfaces: int | None = None
+    rdma_read: bool | None = None
+    """Whether its EFA reads remote memory."""
+    rdma_write: bool | None = None
+    """Whether its EFA writes remote memory."""
+    network_cards: int | None = None
+    addresses_per_interface: int | None = None
+    """IPv4 addresses that one network interface can hold."""
+    network_gbps: float | None = None
+    """Network bandwidth without bursts, all cards together."""
+    nvme_gb: int | None = None
+    """Instance store, all local disks together, in 10^9 bytes."""
 
     @property
-    def cores(self) -> int:
+    def family(self) -> str:
+        """``p5`` for ``ml.p5.48xlarge``."""
+        return self.name.split(".")[1]
+
+    @property
+    def cores(self) -> int | None:
         """Physical cores."""
+        if self.vcpus is None or self.max_threads_per_core is None:
+            return None
         return self.vcpus // self.max_threads_per_core
 
+    @property
+    def memory_gib(self) -> int | None:
+        """Main memory, rounded down."""
+        return None if self.memory_mib is None else self.memory_mib // 1024
 
-def _gpu(
-    name: str, vcpus: int, memory: int, gpus: str, efa: int = 0, rdma: bool = False, nvme: int = 0
-) -> InstanceType:
-    """A GPU row; ``gpus`` reads "8 A100 80": how many, which, and the memory of each in GiB."""
-    count, model, each = gpus.split()
-    return InstanceType(
-        name, vcpus, memory, gpus=int(count), gpu_model=model, gpu_memory_gib=int(each),
-        efa_interfaces=efa, efa_rdma=rdma, nvme_gib=nvme,
-    )  # fmt: skip
+    @property
+    def gpu_memory_gib(self) -> int | None:
+        """Memory of one GPU, rounded down."""
+        return None if self.gpu_memory_mib is None else self.gpu_memory_mib // 1024
 
+    @property
+    def nvme_gib(self) -> int | None:
+        """Instance store, rounded down."""
+        return None if self.nvme_gb is None else self.nvme_gb * _GB // _GIB
 
-def _trainium(name: str, vcpus: int, memory: int, devices: int, efa: int, nvme: int) -> InstanceType:
-    return InstanceType(
-        name, vcpus, memory, neuron_devices=devices, efa_interfaces=efa, efa_rdma=efa > 0, nvme_gib=nvme
-    )
+    @property
+    def efa_rdma(self) -> bool:
+        """Whether a job sets FI_EFA_USE_DEVICE_RDMA=1; libfabric stops where the device has no RDMA."""
+        return bool(self.rdma_read)
 
+    @property
+    def addresses_slurm(self) -> int | None:
+        """Addresses of the subnet that a node of a Slurm cluster takes: one per network card.
 
-def _family(family: str, gib_per_vcpu: int, vcpus_by_size: dict[str, int]) -> Iterator[InstanceType]:
-    """General-purpose types, whose memory follows from their cores."""
-    for size, vcpus in vcpus_by_size.items():
-        yield InstanceType(f"ml.{family}.{size}", vcpus, int(vcpus * gib_per_vcpu))
+        Source: SageMaker HyperPod developer guide, prerequisites, on P5 (32); others by the same rule.
+        """
+        return self.network_cards
 
+    @property
+    def addresses_eks(self) -> int | None:
+        """Addresses that a node of an EKS cluster takes: those of one interface, and one per further card.
 
-_SIZES = {"large": 2, "xlarge": 4, "2xlarge": 8, "4xlarge": 16}
-_SIZES_M5 = {**_SIZES, "8xlarge": 32, "12xlarge": 48, "16xlarge": 64, "24xlarge": 96}
-_SIZES_C5 = {**_SIZES, "9xlarge": 36, "12xlarge": 48, "18xlarge": 72, "24xlarge": 96}
-_SIZES_I6 = {**_SIZES, "8xlarge": 32, "12xlarge": 48, "16xlarge": 64, "24xlarge": 96, "32xlarge": 128}
-_SIZES_I7 = {**_SIZES, "8xlarge": 32, "12xlarge": 48, "16xlarge": 64, "24xlarge": 96, "48xlarge": 192}
-
-
-def _accelerated() -> Iterator[InstanceType]:
-    yield _gpu("ml.p4d.24xlarge", 96, 1152, "8 A100 40", efa=4, rdma=True, nvme=7450)
-    yield _gpu("ml.p4de.24xlarge", 96, 1152, "8 A100 80", efa=4, rdma=True, nvme=7450)
-    yield _gpu("ml.p5.4xlarge", 16, 256, "1 H100 80", efa=1, rdma=True, nvme=3536)
-    yield _gpu("ml.p5.48xlarge", 192, 2048, "8 H100 80", efa=32, rdma=True, nvme=28290)
-    yield _gpu("ml.p5e.48xlarge", 192, 2048, "8 H200 141", efa=32, rdma=True, nvme=28290)
-    yield _gpu("ml.p5en.48xlarge", 192, 2048, "8 H200 141", efa=16, rdma=True, nvme=28290)
-    yield _gpu("ml.p6-b200.48xlarge", 192, 2048, "8 B200 179", efa=8, rdma=True, nvme=28290)
-    yield from _g_types()
-    yield _trainium("ml.trn1.2xlarge", 8, 32, 1, efa=0, nvme=441)
-    yield _trainium("ml.trn1.32xlarge", 128, 512, 16, efa=8, nvme=7078)
-    yield _trainium("ml.trn1n.32xlarge", 128, 512, 16, efa=16, nvme=7078)
-    yield _trainium("ml.trn2.48xlarge", 192, 2048, 16, efa=16, nvme=7078)
-
-
-def _g_types() -> Iterator[InstanceType]:
-    """G5, G6 and G6e: EFA on the larger sizes only, without device RDMA."""
-    yield _gpu("ml.g5.xlarge", 4, 16, "1 A10G 24", nvme=232)
-    yield _gpu("ml.g5.2xlarge", 8, 32, "1 A10G 24", nvme=419)
-    yield _gpu("ml.g5.4xlarge", 16, 64, "1 A10G 24", nvme=558)
-    yield _gpu("ml.g5.8xlarge", 32, 128, "1 A10G 24", efa=1, nvme=838)
-    yield _gpu("ml.g5.12xlarge", 48, 192, "4 A10G 24", efa=1, nvme=3539)
-    yield _gpu("ml.g5.16xlarge", 64, 256, "1 A10G 24", efa=1, nvme=1769)
-    yield _gpu("ml.g5.24xlarge", 96, 384, "4 A10G 24", efa=1, nvme=3539)
-    yield _gpu("ml.g5.48xlarge", 192, 768, "8 A10G 24", efa=1, nvme=7078)
-    yield _gpu("ml.g6.xlarge", 4, 16, "1 L4 24", nvme=232)
-    yield _gpu("ml.g6.2xlarge", 8, 32, "1 L4 24", nvme=419)
-    yield _gpu("ml.g6.4xlarge", 16, 64, "1 L4 24", nvme=558)
-    yield _gpu("ml.g6.8xlarge", 32, 128, "1 L4 24", efa=1, nvme=838)
-    yield _gpu("ml.g6.12xlarge", 48, 192, "4 L4 24", efa=1, nvme=3503)
-    yield _gpu("ml.g6.16xlarge", 64, 256, "1 L4 24", efa=1, nvme=1750)
-    yield _gpu("ml.g6.24xlarge", 96, 384, "4 L4 24", efa=1, nvme=3503)
-    yield _gpu("ml.g6.48xlarge", 192, 768, "8 L4 24", efa=1, nvme=7006)
-    yield _gpu("ml.g6e.xlarge", 4, 32, "1 L40S 48", nvme=232)
-    yield _gpu("ml.g6e.2xlarge", 8, 64, "1 L40S 48", nvme=419)
-    yield _gpu("ml.g6e.4xlarge", 16, 128, "1 L40S 48", nvme=558)
-    yield _gpu("ml.g6e.8xlarge", 32, 256, "1 L40S 48", efa=1, nvme=838)
-    yield _gpu("ml.g6e.12xlarge", 48, 384, "4 L40S 48", efa=1, nvme=3539)
-    yield _gpu("ml.g6e.16xlarge", 64, 512, "1 L40S 48", efa=1, nvme=1769)
-    yield _gpu("ml.g6e.24xlarge", 96, 768, "4 L40S 48", efa=2, nvme=3539)
-    yield _gpu("ml.g6e.48xlarge", 192, 1536, "8 L40S 48", efa=4, nvme=7078)
-
-
-def _general() -> Iterator[InstanceType]:
-    yield from _family("t3", 4, {"large": 2, "xlarge": 4, "2xlarge": 8})
-    yield from _family("m5", 4, _SIZES_M5)
-    yield from _family("c5", 2, _SIZES_C5)
-    yield from _family("m6i", 4, {size: n for size, n in _SIZES_I6.items() if size != "4xlarge"})
-    yield from _family("c6i", 2, _SIZES_I6)
-    yield from _family("r6i", 8, _SIZES_I6)
-    yield from _family("m7i", 4, _SIZES_I7)
-    yield from _family("r7i", 8, _SIZES_I7)
-
-
-@cache
-def _catalogue() -> dict[str, InstanceType]:
-    return {row.name: row for row in (*_accelerated(), *_general())}
+        Source: as for ``addresses_slurm``; P5 takes 50 and 31, which is 81.
+        """
+        if self.network_cards is None or self.addresses_per_interface is None:
+            return None
+        return self.addresses_per_interface + self.network_cards - 1
 
 
 def get(name: str) -> InstanceType:
@@ -135,5 +129,63 @@ def get(name: str) -> InstanceType:
 
 
 def names() -> list[str]:
-    """All known types, sorted."""
-    return sorted(_catalogue())
+    """All types that HyperPod accepts in some region, sorted."""
+    return list(_catalogue())
+
+
+def in_region(region: str) -> frozenset[str] | None:
+    """The types that HyperPod has a price for in a region; None where the list has no such region.
+
+    AWS may offer more: a type of the API that is in no region's list is in none here (see ``offered``).
+    """
+    return regions().get(region)
+
+
+def offered(name: str, region: str) -> bool | None:
+    """Whether HyperPod offers a type in a region; None where the list cannot tell."""
+    here = in_region(region)
+    if here is None or name in document("accepted")["only_in_api"]:
+        return None
+    return name in here
+
+
+def sources() -> dict[str, str]:
+    """Where the facts come from, by data file or by the type it is about."""
+    curated = document("curated")
+    return {
+        **{part: document(part)["source"] for part in ("accepted", "described")},
+        "rdma": curated["rdma"]["source"],
+        **{f"ml.{name}": facts["source"] for name, facts in curated["types"].items()},
+    }
+
+
+@cache
+def regions() -> dict[str, frozenset[str]]:
+    """The types of each region that the list has."""
+    return {region: frozenset(found) for region, found in document("accepted")["regions"].items()}
+
+
+@cache
+def _catalogue() -> dict[str, InstanceType]:
+    accepted = document("accepted")
+    known = set(accepted["only_in_api"]).union(*accepted["regions"].values())
+    return {name: InstanceType(name, **dict(_facts(name))) for name in sorted(known)}
+
+
+def _facts(name: str) -> Iterator[tuple[str, Any]]:
+    """What the data says of one type; of two sayings the last counts."""
+    plain, family = name.removeprefix("ml."), name.split(".")[1]
+    curated = document("curated")
+    row = document("described")["types"].get(name)
+    facts = dict(zip(COLUMNS, row, strict=True)) if row else {}
+    facts |= curated["types"].get(plain, {})
+    yield from ((key, value) for key, value in facts.items() if key != "source")
+    if facts.get("efa_interfaces") == 0:
+        yield from (("rdma_read", False), ("rdma_write", False))
+        return
+    for kind, answer in _RDMA.items():
+        if family in curated["rdma"][kind]:
+            yield from zip(("rdma_read", "rdma_write"), answer, strict=True)
+
+
+_RDMA = {"read_and_write": (True, True), "read_only": (True, False), "none": (False, False)}

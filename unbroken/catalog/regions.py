@@ -1,11 +1,14 @@
-"""AWS regions and the form of their Availability Zone ids; not which instance types a region has.
+"""AWS regions: their partitions, the form of their Availability Zone ids, whether they have HyperPod.
 
-Source: AWS General Reference, "AWS Regions"; zone ids: Amazon EC2 user guide, "AZ IDs".
+Source: AWS General Reference, "AWS Regions"; zone ids: Amazon EC2 user guide, "AZ IDs"; partitions: the AWS
+SDKs' partitions.json. Which instance types a region has is in ``instance_types``.
 """
 
 from __future__ import annotations
 
 import re
+
+from unbroken.catalog.documents import document
 
 REGIONS: tuple[str, ...] = (
     "af-south-1",
@@ -52,3 +55,24 @@ def zone_id_prefix(region: str) -> str:
     """The part of a zone id that names its region: ``us-west-2`` gives ``usw2``, as in ``usw2-az4``."""
     area, *directions, number = re.split("-", region)
     return area + "".join(_DIRECTION.get(word, word[0]) for word in directions) + number
+
+
+_PARTITIONS = {
+    "us-gov-": "aws-us-gov",
+    "cn-": "aws-cn",
+    "us-iso-": "aws-iso",
+    "us-isob-": "aws-iso-b",
+    "eu-isoe-": "aws-iso-e",
+    "us-isof-": "aws-iso-f",
+    "eusc-": "aws-eusc",
+}
+
+
+def partition(region: str) -> str:
+    """The part of AWS a region belongs to, as in its ARNs: ``aws`` for most."""
+    return next((name for start, name in _PARTITIONS.items() if region.startswith(start)), "aws")
+
+
+def with_hyperpod() -> frozenset[str]:
+    """Regions whose CloudFormation has AWS::SageMaker::Cluster, according to cfn-lint."""
+    return frozenset(document("accepted")["cluster_regions"])

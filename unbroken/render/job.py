@@ -74,8 +74,8 @@ def job_directory(config: ClusterConfig) -> str:
 
 def _settings(config: ClusterConfig) -> dict[str, object]:
     """Return the settings of trainer and launcher before any overlay; the job runs on the first group."""
-    gpus = _instance(config).gpus
-    launcher = {"gpus_per_node": max(gpus, 1), "device": "auto"}
+    gpus = _instance(config).gpus or 1
+    launcher = {"gpus_per_node": gpus, "device": "auto"}
     return launcher | config.training.model_dump(mode="json")
 
 
