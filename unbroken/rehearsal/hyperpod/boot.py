@@ -85,8 +85,8 @@ def _machine_spec(cluster: Cluster, node: Node, role_name: str) -> MachineSpec:
         instance_type=hardware.name,
         instance_id=node.instance_id,
         role_name=role_name,
-        gpus=hardware.gpus,
-        nvme_gib=hardware.nvme_gib,
+        gpus=hardware.gpus or 0,
+        nvme_gib=hardware.nvme_gib or 0,
         ebs_gib=_ebs_gib(spec.get("InstanceStorageConfigs", [])),
     )
 

@@ -74,15 +74,15 @@ def _agent(cluster: Cluster, config_uri: str, settings: Settings) -> dict[str, A
 
 
 def _shapes(cluster: Cluster) -> dict[str, Any]:
-    """What Slurm is told about each instance type, from the catalogue."""
+    """What Slurm is told about each instance type, from the catalogue; the least where it does not know."""
     shapes = {}
     for group in cluster.groups.values():
         hardware = instance_types.get(group.spec["InstanceType"])
         threads = group.spec.get("ThreadsPerCore", hardware.max_threads_per_core)
         shapes[hardware.name] = {
-            "Cpus": hardware.cores * threads,
-            "MemoryMib": hardware.memory_gib * 1024,
-            "Gpus": hardware.gpus,
+            "Cpus": (hardware.cores or 1) * (threads or 1),
+            "MemoryMib": hardware.memory_mib or 1024,
+            "Gpus": hardware.gpus or 0,
         }
     return shapes
 

@@ -92,7 +92,7 @@ class NamespaceMachines:
             cgroups=self._cgroups,
             hierarchies=self._cgroups.names,
             link=link,
-            efa_interfaces=get(spec.instance_type).efa_interfaces,
+            efa_interfaces=get(spec.instance_type).efa_interfaces or 0,
             nvme_mib=min(self._sizes.nvme_mib, spec.nvme_gib * 1024),
             ebs=self._work / link / "ebs" if spec.ebs_gib else None,
         )
