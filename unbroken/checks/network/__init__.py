@@ -1,0 +1,1 @@
+"""Checks of a VPC that is brought along."""

@@ -1,0 +1,1 @@
+"""Checks of what synth makes, and the reading of it."""
