@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -142,6 +142,26 @@ class SageMaker:
                 return None
             raise
         return _training_plan(found)
+
+    def address(self, cluster: str, instance_id: str) -> str:
+        """The node's address in our subnet; empty before it has one."""
+        about = f"node {instance_id} of cluster {cluster}"
+        found = self._session.ask(
+            "sagemaker", "describe_cluster_node", about, ClusterName=cluster, NodeId=instance_id
+        )
+        address: str = found["NodeDetails"].get("PrivatePrimaryIp", "")
+        return address
+
+    def delete_nodes(self, cluster: str, instance_ids: Sequence[str]) -> dict[str, str]:
+        """Delete nodes by id, and lower their groups' counts with that; why not, by id, for those refused."""
+        answer = self._session.ask(
+            "sagemaker",
+            "batch_delete_cluster_nodes",
+            f"cluster {cluster}",
+            ClusterName=cluster,
+            NodeIds=list(instance_ids),
+        )
+        return {one["NodeId"]: f"{one['Message']} ({one['Code']})" for one in answer.get("Failed", ())}
 
     def _of_cluster(self, operation: str, member: str, cluster: str) -> list[dict[str, Any]]:
         return self._session.ask_all(
