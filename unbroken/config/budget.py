@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from unbroken.config.section import Section, refusal
+from unbroken.config.section import Fault, Section, refusal
 
 
 def _email(value: str) -> str:
@@ -27,3 +28,10 @@ class BudgetConfig(Section):
         list[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1, max_length=5)
     ] = Field(default_factory=lambda: [50, 80, 100])
     """Parts of the budget at which they are told."""
+
+    def faults(self) -> Iterator[Fault]:
+        """AWS Budgets refuses a notification that is there already."""
+        for field in ("emails", "thresholds_percent"):
+            values = getattr(self, field)
+            if len(set(values)) < len(values):
+                yield Fault((field,), values, "has an entry twice", "name each once")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from unbroken.config.section import Section, refusal
+from unbroken.config.section import Fault, Section, ineffective, refusal
 
 _KEY_ARN = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]+"
 
@@ -30,9 +31,14 @@ class EncryptionConfig(Section):
     """Everything is encrypted at rest in any case; this says with whose key."""
 
     kms_key: Annotated[str, AfterValidator(_whose_key)] = "aws"
-    """``aws`` (keys AWS owns or manages), ``create`` (a key of this cluster's own, rotated yearly), or the ARN
-    of a key: used for file systems, volumes, buckets, log groups and metrics."""
+    """``aws`` (keys AWS owns or manages), ``create`` (a key of this cluster's own, rotated yearly), or an
+    ARN: for file systems, volumes, buckets, log groups and metrics."""
     deletion: Literal["retain", "delete"] = "retain"
     """What a destroy does with a created key; without the key, what it encrypted is lost."""
     deletion_wait_days: Annotated[int, Field(ge=7, le=30)] = 30
     """Days between the key's deletion and its end, in which it can be had back."""
+
+    def faults(self) -> Iterator[Fault]:
+        """What a destroy does is said of a created key only."""
+        if self.kms_key != "create":
+            yield from ineffective(self, {"kms_key"}, f"kms_key: {self.kms_key}")

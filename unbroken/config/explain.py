@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import UnionType
@@ -11,10 +12,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from unbroken.config.section import Fault
+from unbroken.config.section import Fault, Path
 from unbroken.config.suggest import suggestion
-
-Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,17 @@ _BOUNDS = {
     "less_than_equal": "is more than {le}",
     "less_than": "is not less than {lt}",
 }
+_PLAIN = {
+    "finite_number": ("is not a finite number", "write a number such as 1e-4"),
+    "too_short": ("is an empty list", "give it at least one entry"),
+    "too_long": ("has {actual_length} entries, {max_length} at most", "remove some"),
+    "string_pattern_mismatch": ("does not have the form {pattern}", "write it as AWS shows it"),
+    "string_too_short": (
+        "is too short: {min_length} characters at least",
+        "give a value, or leave the key out",
+    ),
+    "string_too_long": ("is too long: {max_length} characters at most", "shorten it"),
+}
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Finding]:
@@ -63,10 +73,9 @@ def _explain_one(details: ErrorDetails, model: type[BaseModel]) -> Iterator[Find
         yield Finding(path, None, "is missing", f"add it ({_first_line(field.description)})", at_key=True)
     elif kind == "literal_error":
         yield _not_offered(path, value, context["expected"])
-    elif kind == "finite_number":
-        yield Finding(path, value, "is not a finite number", "write a number such as 1e-4")
-    elif kind == "too_short":
-        yield Finding(path, None, "is an empty list", "give it at least one entry")
+    elif kind in _PLAIN:
+        rule, hint = (text.format(**context) for text in _PLAIN[kind])
+        yield Finding(path, None if isinstance(value, list) else value, rule, hint)
     elif kind in _KINDS:
         yield _wrong_kind(path, value, kind)
     elif kind in _BOUNDS:
@@ -83,7 +92,7 @@ def _unknown_key(path: Path, known: Mapping[str, Any]) -> Finding:
 
 
 def _not_offered(path: Path, value: object, expected: str) -> Finding:
-    offered = [word.strip("' ") for word in expected.replace(" or ", ",").split(",")]
+    offered = [text or number for text, number in re.findall(r"'([^']*)'|(\d+)", expected)]
     near = suggestion(value, offered) if isinstance(value, str) else None
     hint = near or (f"use {offered[0]}" if len(offered) == 1 else f"use one of {', '.join(offered)}")
     return Finding(path, value, f"is not {expected}".replace("'", ""), hint)

@@ -66,7 +66,7 @@ class InstanceGroup(Section):
     image_id: Annotated[str | None, AfterValidator(_image)] = None
     """Machine image; HyperPod's own unless given."""
     subnet: str | None = None
-    """Where its nodes are: a name from ``network.subnets``, or a subnet's id; the private one unless given."""
+    """Where its nodes are: a name of ``network.subnets``, or a subnet's id; the private one unless given."""
     security_group_ids: Annotated[list[SecurityGroupId], Field(max_length=4)] = Field(default_factory=list)
     """Further security groups of the group's nodes, beside the cluster's own."""
     scheduled_update: ScheduledUpdate | None = None
@@ -75,11 +75,14 @@ class InstanceGroup(Section):
     """Security patches whenever nodes are idle."""
 
     def faults(self) -> Iterator[Fault]:
-        """No more threads per core than the processor has."""
+        """No more threads per core than the processor has, and one source of images."""
         most = instance_types.get(self.instance_type).max_threads_per_core
         if most is not None and self.threads_per_core > most:
             rule = f"is more than {self.instance_type} has"
             yield Fault(("threads_per_core",), self.threads_per_core, rule, f"use {most}")
+        if self.image_id is not None and self.auto_patch is not None:
+            rule = "together with auto_patch, which puts HyperPod's own images on the nodes"
+            yield Fault(("image_id",), self.image_id, rule, "keep one of the two")
 
 
 class ControllerGroup(InstanceGroup):
@@ -90,7 +93,7 @@ class ControllerGroup(InstanceGroup):
     instance_type: InstanceTypeName = "ml.m5.12xlarge"
     """A type with the memory for slurmctld and MariaDB."""
     num_instances: InstanceCount = 1
-    """Always 1: this version makes one controller."""
+    """Always 1; several controllers come later."""
     ebs_gib: EbsGib | None = 500
     """Size of the volume at /opt/sagemaker, GiB."""
 
@@ -99,7 +102,10 @@ class ControllerGroup(InstanceGroup):
         yield from super().faults()
         if self.num_instances != 1:
             yield Fault(
-                ("num_instances",), self.num_instances, "controllers: this version makes exactly one", "use 1"
+                ("num_instances",),
+                self.num_instances,
+                "controllers: this version makes exactly one; several controllers come later",
+                "use 1",
             )
 
 
@@ -132,3 +138,22 @@ class WorkerGroup(InstanceGroup):
         list[Literal["InstanceStress", "InstanceConnectivity"]], Field(max_length=2)
     ] = Field(default_factory=list)
     """Checks on new nodes before they take jobs; types with accelerators only."""
+
+    def faults(self) -> Iterator[Fault]:
+        """What the type, the count and the way of buying allow."""
+        yield from super().faults()
+        if self.min_instances is not None and self.min_instances > self.num_instances:
+            rule = f"is more than num_instances, {self.num_instances}"
+            yield Fault(("min_instances",), self.min_instances, rule, f"use at most {self.num_instances}")
+        if self.training_plan is not None and self.capacity == "spot":
+            rule = "together with a training plan, which is capacity that is paid for already"
+            yield Fault(("capacity",), self.capacity, rule, "leave it out")
+        yield from self._health_checks()
+
+    def _health_checks(self) -> Iterator[Fault]:
+        checks, row = self.deep_health_checks, instance_types.get(self.instance_type)
+        if checks and row.gpus == 0 and row.neuron_devices == 0:
+            rule = f"test accelerators, and {self.instance_type} has none"
+            yield Fault(("deep_health_checks",), checks, rule, "leave it out")
+        if len(set(checks)) < len(checks):
+            yield Fault(("deep_health_checks",), checks, "name a check twice", "name each once")

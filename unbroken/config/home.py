@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from unbroken.catalog.fsx import openzfs
 from unbroken.config.fields import DnsName, MountPath
-from unbroken.config.section import Section, refusal
+from unbroken.config.section import Fault, Section, ineffective, refusal
 
 
 def file_system_id(value: str) -> str:
@@ -51,3 +53,14 @@ class HomeConfig(Section):
     """Use this one instead of making one."""
     deletion: Literal["retain", "delete"] = "retain"
     """What a destroy does with it."""
+
+    def faults(self) -> Iterator[Fault]:
+        """What FSx would refuse, and what would have no effect."""
+        if self.existing is not None:
+            yield from ineffective(self, {"existing", "mount_path"}, "home.existing")
+        else:
+            near = openzfs.throughput_problem(self.deployment_type, self.throughput_mbps)
+            if near:
+                rule = f"is not a throughput of {self.deployment_type}"
+                hint = f"use {' or '.join(str(each) for each in near)}"
+                yield Fault(("throughput_mbps",), self.throughput_mbps, rule, hint)

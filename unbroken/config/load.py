@@ -11,15 +11,24 @@ import yaml
 from pydantic import ValidationError
 
 from unbroken.config import source
-from unbroken.config.cluster import ClusterConfig, between_sections
+from unbroken.config.cluster import ClusterConfig
 from unbroken.config.explain import Finding, explain
 from unbroken.config.problems import ConfigError, Problem
-from unbroken.config.section import Fault
+from unbroken.config.rules import between
+from unbroken.config.rules.names import repeated
+from unbroken.config.rules.needs import GROUPS
+from unbroken.config.section import Fault, dotted
+from unbroken.config.sections import Sections
 
 MAX_BYTES = 1 << 20
 """A cluster file is a page or two; a megabyte is something else."""
 
 ENV_VARIABLE = "UNBROKEN_CLUSTER"
+_REQUIRED = {
+    "name": "x",
+    "worker_groups": [{"name": "x", "instance_type": "ml.m5.large", "num_instances": 1}],
+}
+"""Stands in for what the file lacks, where rules are told that do not read it."""
 DEFAULT_FILE = Path("clusters/mathstral.yaml")
 
 
@@ -89,9 +98,17 @@ def _findings(data: dict[str, Any]) -> Iterator[Finding]:
         found = list(explain(error, ClusterConfig))
         yield from found
         known = {finding.path for finding in found}
-        for fault in between_sections(data):
+        for fault in _between(data, {str(finding.path[0]) for finding in found if finding.path}):
             if fault.path not in known:
                 yield Finding(fault.path, fault.value, fault.rule, fault.hint)
+
+
+def _between(data: dict[str, Any], broken: set[str]) -> Iterator[Fault]:
+    """The rules between those sections that are right by themselves."""
+    if not broken.isdisjoint(GROUPS):
+        yield from repeated(data)
+    sound = {key: value for key, value in data.items() if key in Sections.model_fields and key not in broken}
+    yield from between(Sections.model_validate(_REQUIRED | sound), broken)
 
 
 def _located(path: Path, root: yaml.Node, finding: Finding) -> Problem:
@@ -101,7 +118,7 @@ def _located(path: Path, root: yaml.Node, finding: Finding) -> Problem:
 def _problem(path: Path, mark: yaml.Mark, fault: Fault) -> Problem:
     value = None if fault.value is None else _shown(fault.value)
     return Problem(
-        str(path), mark.line + 1, mark.column + 1, _dotted(fault.path), value, fault.rule, fault.hint
+        str(path), mark.line + 1, mark.column + 1, dotted(fault.path), value, fault.rule, fault.hint
     )
 
 
@@ -118,10 +135,3 @@ def _shown(value: object) -> str:
     if isinstance(value, str):
         return reprlib.repr(value) if not value.isprintable() or len(value) > 60 or not value else value
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else reprlib.repr(value)
-
-
-def _dotted(path: source.Path) -> str:
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from unbroken.catalog.fsx import lustre
+from unbroken.catalog.fsx.steps import Sizes
 from unbroken.config.section import Fault, ineffective
 
 if TYPE_CHECKING:
@@ -82,17 +83,28 @@ def _throughput(storage: StorageConfig) -> Iterator[Fault]:
 
 
 def _capacity(storage: StorageConfig) -> Iterator[Fault]:
-    value, throughput = storage.capacity_gib, storage.throughput_mbps_per_tib
     if storage.storage_type == "INTELLIGENT_TIERING":
         yield from _only(storage, "capacity_gib", False, "file systems of a fixed size")
         return
     efa = storage.efa and lustre.supports_efa(storage.deployment_type, storage.storage_type)
-    sizes = lustre.capacities(storage.deployment_type, storage.storage_type, throughput, efa)
-    if sizes is None or value in sizes:  # None: the throughput is the fault
+    value, offered = storage.capacity_gib, list(_sizes(storage, efa))
+    if any(value in sizes for sizes in offered):
         return
+    sizes = offered[0]
     near = " or ".join(str(each) for each in sizes.problem(value or 0))
     rule = f"is not a size of {_kind(storage)}{' with EFA' if efa else ''}: {sizes} GiB"
     yield Fault(("capacity_gib",), _written(value), rule, f"use {near}")
+
+
+def _sizes(storage: StorageConfig, efa: bool) -> Iterator[Sizes]:
+    """Those at the throughput asked for; where that is wrong, those at any."""
+    kind = (storage.deployment_type, storage.storage_type)
+    offered = lustre.throughputs(*kind) or (None,)
+    asked = storage.throughput_mbps_per_tib
+    for throughput in (asked,) if asked in offered else offered:
+        sizes = lustre.capacities(*kind, throughput, efa)
+        if sizes is not None:
+            yield sizes
 
 
 def _tiering(storage: StorageConfig) -> Iterator[Fault]:

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from unbroken.config.fields import Cidr, SecurityGroupId
-from unbroken.config.section import Fault, Section, refusal
+from unbroken.config.section import Fault, Path, Section, ineffective, refusal
 from unbroken.config.zones import ZoneId
 
 
@@ -20,8 +20,13 @@ def _vpc_id(value: str) -> str:
     return value
 
 
+def is_subnet_id(value: str) -> bool:
+    """Whether this is an id, not a name in ``network.subnets``."""
+    return re.fullmatch(r"subnet-[0-9a-f]{8,17}", value) is not None
+
+
 def _subnet_id(value: str) -> str:
-    if not re.fullmatch(r"subnet-[0-9a-f]{8,17}", value):
+    if not is_subnet_id(value):
         raise refusal("is not the id of a subnet", "write it as subnet-0123456789abcdef0")
     return value
 
@@ -60,26 +65,48 @@ class NetworkConfig(Section):
     private_subnet_cidr: Cidr = "10.0.128.0/17"
     """Addresses of the nodes and the file system."""
     subnets: Annotated[list[SubnetConfig], Field(max_length=15)] = Field(default_factory=list)
-    """Further private subnets."""
+    """Further private subnets; the file systems stay in the first."""
     no_internet: bool = False
-    """No way out: no internet and NAT gateways, and interface endpoints for what nodes need of AWS."""
+    """No way out: no internet and NAT gateways, and VPC endpoints for what nodes need of AWS. What the job
+    needs from elsewhere (``training.python`` and its packages) is on the file system or in the image."""
     flow_logs: bool = True
     """Whether the VPC's flow logs are kept (for ``logs.retention_days``)."""
     existing: ExistingNetwork | None = None
     """Use this VPC instead of making one."""
 
     def faults(self) -> Iterator[Fault]:
-        """Both subnets lie inside the VPC and apart from each other."""
-        vpc, public, private = (
-            IPv4Network(text) for text in (self.vpc_cidr, self.public_subnet_cidr, self.private_subnet_cidr)
-        )
-        for name, subnet in (("public_subnet_cidr", public), ("private_subnet_cidr", private)):
+        """Subnets lie inside the VPC and apart from each other; with a VPC of one's own, there are none."""
+        if self.existing is not None:
+            yield from ineffective(self, {"existing", "availability_zone_id"}, "network.existing")
+            return
+        if self.no_internet and "public_subnet_cidr" in self.model_fields_set:
+            rule = "has no effect with no_internet: there is no public subnet"
+            yield Fault(("public_subnet_cidr",), self.public_subnet_cidr, rule, "remove it")
+        yield from self._places()
+        yield from self._names()
+
+    def _places(self) -> Iterator[Fault]:
+        vpc, ranges = IPv4Network(self.vpc_cidr), list(self._ranges())
+        for index, (path, subnet) in enumerate(ranges):
             if not subnet.subnet_of(vpc):
-                yield Fault((name,), str(subnet), f"is not inside the VPC's {vpc}", f"use a range in {vpc}")
-        if public.overlaps(private):
-            yield Fault(
-                ("private_subnet_cidr",),
-                str(private),
-                f"overlaps the public subnet's {public}",
-                "use two ranges that share no address, such as 10.0.0.0/24 and 10.0.128.0/17",
-            )
+                yield Fault(path, str(subnet), f"is not inside the VPC's {vpc}", f"use a range in {vpc}")
+            for _, earlier in ranges[:index]:
+                if subnet.overlaps(earlier):
+                    hint = "use ranges that share no address, such as 10.0.0.0/24 and 10.0.128.0/17"
+                    yield Fault(path, str(subnet), f"overlaps another subnet, {earlier}", hint)
+
+    def _ranges(self) -> Iterator[tuple[Path, IPv4Network]]:
+        if not self.no_internet:
+            yield ("public_subnet_cidr",), IPv4Network(self.public_subnet_cidr)
+        yield ("private_subnet_cidr",), IPv4Network(self.private_subnet_cidr)
+        for index, subnet in enumerate(self.subnets):
+            yield ("subnets", index, "cidr"), IPv4Network(subnet.cidr)
+
+    def _names(self) -> Iterator[Fault]:
+        names = [subnet.name for subnet in self.subnets]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                yield Fault(("subnets", index, "name"), name, "names two subnets", "give each its own name")
+            if is_subnet_id(name):
+                rule = "reads like the id of a subnet that is there already"
+                yield Fault(("subnets", index, "name"), name, rule, "use a name such as spare-zone")

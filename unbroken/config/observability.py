@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from unbroken.config.section import Section, refusal
+from unbroken.config.section import Fault, Section, refusal
 
 
 def _prometheus(value: str) -> str:
@@ -37,3 +38,19 @@ class ObservabilityConfig(Section):
     """Days that a created Prometheus keeps metrics."""
     deletion: Literal["retain", "delete"] = "delete"
     """What a destroy does with created workspaces."""
+
+    def faults(self) -> Iterator[Fault]:
+        """A Grafana needs a way to log in; the rest is said of created workspaces only."""
+        if self.grafana == "create" and self.grafana_authentication is None:
+            rule = "needs a way for people to log in; AWS makes no Grafana without one"
+            hint = "add grafana_authentication: AWS_SSO (with IAM Identity Center) or SAML, or use none"
+            yield Fault(("grafana",), self.grafana, rule, hint)
+        created = {"prometheus": self.prometheus == "create", "grafana": self.grafana == "create"}
+        for field, makes in (
+            ("grafana_authentication", created["grafana"]),
+            ("metrics_retention_days", created["prometheus"]),
+            ("deletion", any(created.values())),
+        ):
+            if field in self.model_fields_set and not makes and getattr(self, field) is not None:
+                rule = "has no effect: no such workspace is created"
+                yield Fault((field,), getattr(self, field), rule, "remove it, or use create")

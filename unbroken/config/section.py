@@ -8,15 +8,26 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
 
+Path = tuple[str | int, ...]
+"""Keys and indexes from a section to a value."""
+
 
 @dataclass(frozen=True)
 class Fault:
     """One broken rule, relative to the section that found it."""
 
-    path: tuple[str | int, ...]
+    path: Path
     value: object
     rule: str
     hint: str
+
+
+def dotted(path: Path) -> str:
+    """``worker_groups[0].name``, as messages have it."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
 
 
 def refusal(rule: str, hint: str) -> PydanticCustomError:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from unbroken.config.section import Section, refusal
+from unbroken.config.fields import DnsName
+from unbroken.config.section import Fault, Section, refusal
+
+_ONE_OF_BOTH = "leave it out, or set auto_resume: false and restart jobs yourself after a fault"
 
 
 def _secret_arn(value: str) -> str:
@@ -21,11 +25,11 @@ def _secret_arn(value: str) -> str:
 class AccountingDatabase(Section):
     """A MySQL or MariaDB server outside the cluster, so that accounting outlives the controller."""
 
-    endpoint: str
+    endpoint: DnsName
     """Host name of the server, reachable from the private subnet."""
     secret_arn: Annotated[str, AfterValidator(_secret_arn)]
     """Secret with the user's name and password."""
-    name: Annotated[str, Field(min_length=1, max_length=64)] = "slurm_acct_db"
+    name: Annotated[str, Field(pattern=r"^[0-9A-Za-z_$]{1,64}$")] = "slurm_acct_db"
     """Name of the database."""
     port: Annotated[int, Field(ge=1, le=65535)] = 3306
     """Port of the server."""
@@ -49,3 +53,21 @@ class SlurmConfig(Section):
     """Slurm's TaskPlugin; auto-resume works with ``task/none`` only."""
     pam_slurm_adopt: bool = False
     """Whether people may log in only to nodes where a job of theirs runs; not together with auto-resume."""
+
+    def faults(self) -> Iterator[Fault]:
+        """Auto-resume checks slurm.conf when a job starts, and resumes none under what it does not support.
+
+        It prints "slurm.conf has TaskPlugin=... Only task/none is supported now" or "Config unsupported :
+        PrologFlags=Alloc", a flag that Contain brings along (slurm.conf(5)).
+        """
+        if self.auto_resume and self.task_plugin != "task/none":
+            rule = "together with auto_resume: HyperPod resumes jobs under task/none only"
+            yield Fault(("task_plugin",), self.task_plugin, rule, _ONE_OF_BOTH)
+        if self.auto_resume and self.pam_slurm_adopt:
+            rule = (
+                "together with auto_resume: it needs PrologFlags=Contain, under which HyperPod resumes no job"
+            )
+            yield Fault(("pam_slurm_adopt",), True, rule, _ONE_OF_BOTH)
+        if self.mode != "api" and "partition_strategy" in self.model_fields_set:
+            rule = "has no effect in scripts mode"
+            yield Fault(("partition_strategy",), self.partition_strategy, rule, "remove it, or use mode: api")

@@ -12,9 +12,7 @@ from typing import Any
 
 import yaml
 
-from unbroken.config.section import Fault
-
-Path = tuple[str | int, ...]
+from unbroken.config.section import Fault, Path
 
 
 class _CoreLoader(yaml.SafeLoader):

@@ -67,6 +67,13 @@ class ExistingFileSystem(Section):
     mount_name: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,8}$")]
     """Its Lustre mount name."""
 
+    def faults(self) -> Iterator[Fault]:
+        """Id and DNS name are of one file system."""
+        host = self.dns_name.split(".")[0]
+        if host.startswith("fs-") and host != self.file_system_id:
+            rule = f"is the name of another file system than {self.file_system_id}"
+            yield Fault(("dns_name",), self.dns_name, rule, "use the id and the name of one file system")
+
 
 class LustreMetadata(Section):
     """Metadata performance (PERSISTENT_2)."""

@@ -12,13 +12,20 @@ from unbroken.config.section import Fault, Section, refusal
 
 
 def _schedule(value: str) -> str:
-    if not re.fullmatch(r"cron\([0-9A-Za-z*?,/#L\- ]{11,}\)", value):
-        raise refusal("is not a schedule expression", "write it as cron(0 3 ? * SUN *), in UTC")
+    """Six fields, with ``?`` for one of the two kinds of day (EventBridge user guide, cron expressions)."""
+    found = re.fullmatch(r"cron\(([0-9A-Z*?,/#\- ]+)\)", value)
+    fields = found.group(1).split() if found else []
+    if len(fields) != 6 or (fields[2] == "?") == (fields[4] == "?") or len(value) > 256:
+        rule = "is not a schedule: minutes, hours, day of month, month, day of week and year, one day a ?"
+        raise refusal(rule, "write it as cron(0 3 ? * SUN *), in UTC")
     return value
 
 
+AlarmName = Annotated[str, Field(min_length=1, max_length=255)]
+
+
 class RollingUpdate(Section):
-    """How many nodes at a time, and what turns it back."""
+    """How many nodes at a time, and what turns it back. AWS's guide offers it for EKS; for Slurm: untried."""
 
     max_nodes: Annotated[int, Field(ge=1, le=6758)] | None = None
     """Nodes updated together; or give max_percent."""
@@ -26,7 +33,7 @@ class RollingUpdate(Section):
     """Part of the group updated together."""
     wait_seconds: Annotated[int, Field(ge=0, le=3600)] = 0
     """Pause before the next batch."""
-    rollback_alarms: Annotated[list[str], Field(max_length=10)] = Field(default_factory=list)
+    rollback_alarms: Annotated[list[AlarmName], Field(max_length=10)] = Field(default_factory=list)
     """Names of CloudWatch alarms that stop the update and turn it back."""
 
     def faults(self) -> Iterator[Fault]:

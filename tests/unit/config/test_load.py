@@ -65,8 +65,8 @@ def test_the_smallest_file_takes_every_default(tmp_path: Path) -> None:
 def test_the_shape_of_a_message(tmp_path: Path) -> None:
     found = only(tmp_path, "name: ml-cluster" + WORKERS + "storage:\n  capacity_gib: 1000\n")
     place = f"{tmp_path / 'cluster.yaml'}:7:17 storage.capacity_gib: 1000 "
-    rule = "is not a size FSx for Lustre offers: 1200, 2400 or a multiple of 2400 GiB"
-    assert str(found) == f"{place}{rule}\n\nhint: use 1200 or 2400"
+    rule = "is not a size of PERSISTENT_2 on SSD: 1200 or a multiple of 2400 GiB"
+    assert str(found) == f"{place}{rule}\n\nhint: use 1200"
 
 
 def test_all_problems_are_told_at_once_in_file_order(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ storage: {capacity_gib: 3600, throughput_mbps_per_tib: 300}
 worker_groups:
   - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 1}
   - {name: w, instance_type: ml.p4de.24xlarg, num_instances: 0}
-slurm: {mode: api}
+slurm: {mode: apis}
 slurm: {mode: scripts}
 """
     found = problems(tmp_path, text)
