@@ -1,14 +1,29 @@
-"""What all stacks share: name, region, tags and permissions boundary."""
+"""What all stacks share: name, region, tags, protection and permissions boundary."""
 
 from __future__ import annotations
 
-from aws_cdk import CfnOutput, Environment, PermissionsBoundary, RemovalPolicy, Stack, Tags
+from typing import Literal
+
+from aws_cdk import (
+    BootstraplessSynthesizer,
+    CfnOutput,
+    CfnResource,
+    CfnWaitConditionHandle,
+    Environment,
+    PermissionsBoundary,
+    RemovalPolicy,
+    Stack,
+    Tags,
+)
 from constructs import Construct
 
 from unbroken.config import ClusterConfig
 
 CLUSTER_TAG = "unbroken:cluster"
-"""On everything that takes tags, so that tools touch only what belongs to one cluster."""
+"""On everything that takes tags, so that tools touch only what belongs to one cluster.
+
+The project's version is no tag: each release would then touch every resource, the cluster among them.
+"""
 
 
 class ClusterStack(Stack):
@@ -26,19 +41,44 @@ class ClusterStack(Stack):
             description=f"{description} of HyperPod cluster {config.name}",
             permissions_boundary=_boundary(config),
             tags=tags,
+            termination_protection=config.termination_protection,
+            synthesizer=BootstraplessSynthesizer() if is_plain(scope) else None,
         )
         for key, value in tags.items():
             Tags.of(self).add(key, value)
+
+    def arn(self, service: str, resource: str) -> str:
+        """ARN of a resource in this account and region."""
+        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
 
     def outputs(self, values: dict[str, str]) -> None:
         """Stack outputs under exactly these names."""
         for name, value in values.items():
             CfnOutput(self, name, value=value)
+        self._never_empty()
+
+    def _never_empty(self) -> None:
+        """CloudFormation refuses a stack of outputs alone, and cdk skips it. This resource makes nothing."""
+        if not any(isinstance(one, CfnResource) for one in self.node.find_all()):
+            CfnWaitConditionHandle(self, "BroughtAlong")
+
+
+def is_plain(scope: Construct) -> bool:
+    """Whether the templates must do without CDK's bootstrap: no assets, no functions of CDK's own."""
+    return scope.node.try_get_context("plain") in (True, "true")
+
+
+def removal(choice: Literal["retain", "delete"]) -> RemovalPolicy:
+    """What becomes of a resource when its stack goes.
+
+    What is kept goes all the same if the very creation of its stack fails: it is empty, and would cost money.
+    """
+    return RemovalPolicy.DESTROY if choice == "delete" else RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 
 def data_removal(config: ClusterConfig) -> RemovalPolicy:
-    """What happens to data, and to whatever holds it in place, when its stack goes."""
-    return RemovalPolicy.RETAIN if config.storage.deletion == "retain" else RemovalPolicy.DESTROY
+    """What happens to the data when its stack goes."""
+    return removal(config.storage.deletion)
 
 
 def _boundary(config: ClusterConfig) -> PermissionsBoundary | None:

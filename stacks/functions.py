@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from aws_cdk import aws_iam
+from stacks.permissions import Statement, allow
 
 
-def log_statement(group_arn: str) -> aws_iam.PolicyStatement:
+def log_statement(group_arn: str) -> Statement:
     """Write to one log group. Not logs:CreateLogGroup: late lines would bring a deleted group back."""
-    return aws_iam.PolicyStatement(
-        actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[group_arn]
+    return allow(
+        "Logs",
+        ["logs:CreateLogStream", "logs:PutLogEvents"],
+        [group_arn],
+        purpose="The function writes its log to the stack's own group. It cannot make a group.",
     )

@@ -7,96 +7,150 @@ managed policy itself is not attached: it can read every bucket that begins with
 
 from __future__ import annotations
 
-from aws_cdk import aws_iam
 from constructs import Construct
 
 from stacks.base import ClusterStack
 from stacks.buckets import lifecycle_bucket_name
+from stacks.encryption import Encryption
+from stacks.interfaces import interface_statements
+from stacks.network import NetworkStack
+from stacks.permissions import Statement, allow, role
 from unbroken.config import ClusterConfig
 
 METRIC_NAMESPACE = "/aws/sagemaker/Clusters"
+PREFIXES = ("lifecycle", "training")
+"""Of the lifecycle bucket: what stacks/uploads.py puts there."""
 
 
 class IdentityStack(ClusterStack):
-    """One role for all groups."""
+    """One role for all groups: ``role_arn`` is it, made here or brought along.
 
-    def __init__(self, scope: Construct, config: ClusterConfig) -> None:
+    ``role_name`` is None where the role was brought along, for nothing is added to such a role.
+    """
+
+    def __init__(
+        self, scope: Construct, config: ClusterConfig, network: NetworkStack, encryption: Encryption
+    ) -> None:
         super().__init__(scope, "identity", config, "Execution role")
-        self.role = aws_iam.Role(
-            self,
-            "ExecutionRole",
-            description=f"Nodes of HyperPod cluster {config.name}",
-            assumed_by=aws_iam.ServicePrincipal("sagemaker.amazonaws.com"),
-            inline_policies={
-                "bundle": _document(self._bundle(config)),
-                "logs": _document(self._logs(config.name)),
-                "session": _document([_session()]),
-                "vpc": _document(self._vpc()),
-            },
-        )
-        self.outputs({"ExecutionRoleArn": self.role.role_arn})
+        self.role_name: str | None = None
+        if config.identity.execution_role_arn is not None:
+            self.role_arn = config.identity.execution_role_arn
+        else:
+            made = role(
+                self,
+                "ExecutionRole",
+                service="sagemaker.amazonaws.com",
+                description=f"Nodes of HyperPod cluster {config.name}",
+                policies={
+                    "bundle": self._bundle(config),
+                    "logs": self._logs(config.name),
+                    "session": [_session()],
+                    "vpc": interface_statements(self, config, network),
+                    "keys": self._keys(config, encryption),
+                    "slurm": _slurm(config),
+                },
+            )
+            self.role_arn, self.role_name = made.role_arn, made.role_name
+        self.outputs({"ExecutionRoleArn": self.role_arn})
 
-    def _bundle(self, config: ClusterConfig) -> list[aws_iam.PolicyStatement]:
+    def _bundle(self, config: ClusterConfig) -> list[Statement]:
         """Read the lifecycle bucket. The data bucket is FSx's to read and write, not the nodes'."""
         arn = f"arn:{self.partition}:s3:::{lifecycle_bucket_name(config, self.account)}"
         return [
-            _allow("Objects", ["s3:GetObject"], [f"{arn}/*"]),
-            _allow("List", ["s3:ListBucket"], [arn]),
+            allow(
+                "Objects",
+                ["s3:GetObject"],
+                [f"{arn}/{prefix}/*" for prefix in PREFIXES],
+                purpose="HyperPod and the nodes' own steps download the bundle and the training code.",
+            ),
+            allow(
+                "List",
+                ["s3:ListBucket"],
+                [arn],
+                purpose="HyperPod lists the bundle's files before it downloads them.",
+            ),
         ]
 
-    def _logs(self, cluster: str) -> list[aws_iam.PolicyStatement]:
-        group = self._arn("logs", f"log-group:/aws/sagemaker/Clusters/{cluster}/*")
+    def _logs(self, cluster: str) -> list[Statement]:
+        group = self.arn("logs", f"log-group:/aws/sagemaker/Clusters/{cluster}/*")
         return [
-            _allow("Group", ["logs:CreateLogGroup"], [group]),
-            _allow(
+            allow(
+                "Group",
+                ["logs:CreateLogGroup"],
+                [group],
+                purpose="HyperPod's agents make the cluster's log group; its name ends in an id that only "
+                "they know.",
+            ),
+            allow(
                 "Streams",
                 ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
                 [f"{group}:log-stream:*"],
+                purpose="Lifecycle scripts and health checks of every node are logged.",
             ),
-            # No resource can be named for metrics; the namespace is what narrows this.
-            _allow(
+            allow(
                 "Metrics",
                 ["cloudwatch:PutMetricData"],
                 ["*"],
                 {"StringEquals": {"cloudwatch:namespace": METRIC_NAMESPACE}},
+                purpose="HyperPod's agents report metrics. CloudWatch takes no resource here: the namespace "
+                "narrows it.",
             ),
         ]
 
-    def _vpc(self) -> list[aws_iam.PolicyStatement]:
-        """HyperPod puts an interface of each node into our subnet."""
-        interface = self._arn("ec2", "network-interface/*")
-        where = [self._arn("ec2", "subnet/*"), self._arn("ec2", "security-group/*")]
-        owned = [
-            "ec2:CreateNetworkInterfacePermission",
-            "ec2:DeleteNetworkInterface",
-            "ec2:DeleteNetworkInterfacePermission",
-        ]
-        describe = ["DhcpOptions", "NetworkInterfaces", "SecurityGroups", "Subnets", "Vpcs"]
-        return [
-            _allow("CreateInterfaces", ["ec2:CreateNetworkInterface"], [interface, *where]),
-            _allow("OwnInterfaces", owned, [interface]),
-            _allow("TagInterfaces", ["ec2:CreateTags"], [interface]),
-            # The instance an interface is taken from belongs to the service's account.
-            _allow("DetachInterfaces", ["ec2:DetachNetworkInterface"], ["*"]),
-            # EC2 takes no resource for these.
-            _allow("Look", [f"ec2:Describe{what}" for what in describe], ["*"]),
-        ]
+    def _keys(self, config: ClusterConfig, encryption: Encryption) -> list[Statement]:
+        volumes = {group.volume_kms_key for group in config.groups()} - {None}
+        keys = ([encryption.key_arn] if encryption.key_arn else []) + sorted(key for key in volumes if key)
+        if not keys:
+            return []
+        via = f"sagemaker.{self.region}.amazonaws.com"
+        grant = allow(
+            "VolumeKeys",
+            ["kms:CreateGrant", "kms:DescribeKey"],
+            keys,
+            {"StringEquals": {"kms:ViaService": via}, "Bool": {"kms:GrantIsForAWSResource": "true"}},
+            purpose="HyperPod encrypts the nodes' volumes with these keys.",
+        )
+        return [grant, *self._bundle_key(encryption)]
 
-    def _arn(self, service: str, resource: str) -> str:
-        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
+    def _bundle_key(self, encryption: Encryption) -> list[Statement]:
+        if encryption.key_arn is None:
+            return []
+        read = allow(
+            "BundleKey",
+            ["kms:Decrypt"],
+            [encryption.key_arn],
+            {"StringEquals": {"kms:ViaService": f"s3.{self.region}.amazonaws.com"}},
+            purpose="Objects of the lifecycle bucket are encrypted with this key; it opens nothing else.",
+        )
+        return [read]
 
 
-def _session() -> aws_iam.PolicyStatement:
-    """Session Manager, the only way to log in; it takes no resource."""
+def _session() -> Statement:
     channels = ["CreateControlChannel", "CreateDataChannel", "OpenControlChannel", "OpenDataChannel"]
-    return _allow("Channels", [f"ssmmessages:{channel}" for channel in channels], ["*"])
+    return allow(
+        "Channels",
+        [f"ssmmessages:{channel}" for channel in channels],
+        ["*"],
+        purpose="Session Manager is the only way to log in. It takes no resource.",
+    )
 
 
-def _allow(
-    sid: str, actions: list[str], resources: list[str], conditions: dict[str, object] | None = None
-) -> aws_iam.PolicyStatement:
-    return aws_iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)
-
-
-def _document(statements: list[aws_iam.PolicyStatement]) -> aws_iam.PolicyDocument:
-    return aws_iam.PolicyDocument(statements=statements)
+def _slurm(config: ClusterConfig) -> list[Statement]:
+    statements = []
+    if config.slurm.mode == "api":
+        look = allow(
+            "FileSystems",
+            ["fsx:DescribeFileSystems"],
+            ["*"],
+            purpose="HyperPod looks up the file systems that it mounts itself. FSx takes no resource here.",
+        )
+        statements.append(look)
+    if config.slurm.accounting_database is not None:
+        secret = allow(
+            "AccountingSecret",
+            ["secretsmanager:GetSecretValue"],
+            [config.slurm.accounting_database.secret_arn],
+            purpose="The controller reads the password of the accounting database.",
+        )
+        statements.append(secret)
+    return statements
