@@ -54,7 +54,9 @@ class NodeSide:
         self.spec = spec(role_name)
         directory.add(self.spec)
         metadata = serve(MetadataService(directory, rehearsal.sessions, "us-west-2", zone))
-        self.gateway = serve(NodeApis(rehearsal.aws.port, rehearsal.sessions, rehearsal.permissions))
+        self.gateway = serve(
+            NodeApis(rehearsal.aws.port, rehearsal.sessions, rehearsal.permissions, lambda *_: True)
+        )
         path = f"/latest/meta-data/iam/security-credentials/{role_name}"
         self.credentials = json.loads(ask(metadata, "GET", path, token(metadata))[1])
 

@@ -17,7 +17,7 @@ import ministack.services.iam as iam
 import pytest
 from ministack.core import router
 
-from unbroken.rehearsal.aws.ec2_api import _REPLACEMENTS
+from unbroken.rehearsal.aws.ec2.api import _REPLACEMENTS
 
 
 def test_the_version_is_the_one_that_was_read() -> None:

@@ -13,9 +13,6 @@ from hypercorn.config import Config
 
 from unbroken.rehearsal.aws import (
     deployment,
-    ec2,
-    ec2_amended,
-    ec2_api,
     environment,
     failures,
     iam,
@@ -25,6 +22,10 @@ from unbroken.rehearsal.aws import (
     wire,
 )
 from unbroken.rehearsal.aws.clients import Clients
+from unbroken.rehearsal.aws.ec2 import amended as ec2_amended
+from unbroken.rehearsal.aws.ec2 import api as ec2_api
+from unbroken.rehearsal.aws.ec2 import network as ec2_network
+from unbroken.rehearsal.aws.ec2 import resources as ec2_resources
 from unbroken.rehearsal.aws.fsx import api as fsx_api
 from unbroken.rehearsal.aws.fsx import resources as fsx_resources
 from unbroken.rehearsal.aws.fsx.service import Fsx
@@ -58,7 +59,8 @@ class EmbeddedAws:
         wire.install("fsx", fsx_api.TARGET_PREFIX, fsx_api.FsxApi(self.fsx))
         register(
             [
-                *ec2.handlers(self.clients),
+                *ec2_resources.handlers(self.clients),
+                *ec2_network.handlers(self.clients),
                 *fsx_resources.handlers(self.fsx),
                 *deployment.handlers(self.clients),
             ],

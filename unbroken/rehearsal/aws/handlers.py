@@ -102,7 +102,9 @@ class Amendment:
     """Further ``Fn::GetAtt`` values, from the physical id and the properties."""
     delete: Callable[[str, Properties], None] | None = None
     check: Callable[[Properties], None] | None = None
-    """Runs before the resource is made; raises ResourceError."""
+    """Runs before the resource is made or changed; raises ResourceError."""
+    check_new: Callable[[Properties], None] | None = None
+    """The same, but only before it is made."""
     finish: Callable[[str, Properties], None] | None = None
     """Runs after the resource was made or changed."""
 
@@ -128,8 +130,9 @@ def _amended(original: Callable[..., Any], amendment: Amendment, verb: str) -> C
 
     def call(*arguments: Any) -> tuple[str, dict[str, Any]]:
         properties = arguments[position]
-        if amendment.check is not None:
-            amendment.check(properties)
+        for check in (amendment.check, amendment.check_new if verb == "create" else None):
+            if check is not None:
+                check(properties)
         physical_id, attributes = original(*arguments)
         if amendment.finish is not None:
             amendment.finish(physical_id, properties)

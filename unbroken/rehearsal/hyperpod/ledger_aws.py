@@ -73,5 +73,14 @@ AWS_BEHAVIOURS: list[Behaviour] = [
     _entry(219, "documented", f"{_FSX}, DeleteFileSystemOpenZFSConfiguration",
            "An OpenZFS file system leaves a backup behind when it is deleted, also by CloudFormation, unless "
            "the call says not to; a Lustre one does not."),
+    # Networks
+    _entry(220, "documented", "AWS PrivateLink guide, interface endpoints",
+           "An interface endpoint has an interface in each of its subnets, which keeps subnet and group; a "
+           "gateway endpoint is a route."),
+    _entry(221, "documented", f"{_EC2}; EC2 API reference, CreateVpcEndpoint",
+           "An endpoint needs a service that there is, one subnet a zone, and for private names both DNS "
+           "attributes of the VPC; a second one for the same service is refused."),
+    _entry(222, "documented", f"{_EC2}; EC2 API reference, CreateSubnet",
+           "A subnet lies in one of its VPC's ranges and overlaps no other."),
 ]
 # fmt: on

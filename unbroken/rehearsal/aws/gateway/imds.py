@@ -11,7 +11,8 @@ import secrets
 import time
 from collections.abc import Callable
 
-from unbroken.rehearsal.aws import ec2_api, environment
+from unbroken.rehearsal.aws import environment
+from unbroken.rehearsal.aws.ec2.api import zone_id
 from unbroken.rehearsal.aws.gateway.http import Reply, Request
 from unbroken.rehearsal.aws.gateway.nodes import Credentials, Directory, Sessions
 from unbroken.rehearsal.hyperpod.machines import MachineSpec
@@ -93,7 +94,7 @@ class MetadataService:
             "local-hostname": f"{node.name}.{self._region}.compute.internal",
             "local-ipv4": node.address,
             "placement/availability-zone": zone,
-            "placement/availability-zone-id": ec2_api.zone_id(zone) if zone else "",
+            "placement/availability-zone-id": zone_id(zone) if zone else "",
             "placement/region": self._region,
         }
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from unbroken.rehearsal.aws import ec2_api
 from unbroken.rehearsal.aws.clients import Clients
-from unbroken.rehearsal.aws.ec2 import gone
+from unbroken.rehearsal.aws.ec2 import api, ranges
+from unbroken.rehearsal.aws.ec2.resources import gone
 from unbroken.rehearsal.aws.handlers import Amendment, Properties, ResourceError
 
 
@@ -19,7 +19,8 @@ def amendments(clients: Clients) -> list[Amendment]:
         Amendment("AWS::EC2::VPC", _vpc_attributes, lambda id_, _: gone(clients.ec2.delete_vpc, VpcId=id_)),
         Amendment(
             "AWS::EC2::Subnet", _subnet_attributes,
-            lambda id_, _: gone(clients.ec2.delete_subnet, SubnetId=id_), check=_check_zone,
+            lambda id_, _: gone(clients.ec2.delete_subnet, SubnetId=id_),
+            check_new=_check_subnet,
         ),
         Amendment(
             "AWS::EC2::SecurityGroup", None,
@@ -43,10 +44,14 @@ def _subnet_attributes(_physical_id: str, properties: Properties) -> dict[str, A
     return {name: properties[name] for name in known if name in properties}
 
 
-def _check_zone(properties: Properties) -> None:
+def _check_subnet(properties: Properties) -> None:
+    """Its zone exists, and its addresses are the VPC's and no other subnet's."""
     zone = properties.get("AvailabilityZoneId")
-    if zone is not None and ec2_api.zone_name(zone) is None:
+    if zone is not None and api.zone_name(zone) is None:
         raise ResourceError(f"Value ({zone}) for parameter availabilityZoneId is invalid.")
+    problem = ranges.subnet_problem(properties["VpcId"], str(properties["CidrBlock"]))
+    if problem:
+        raise ResourceError(problem)
 
 
 def _check_route(clients: Clients, properties: Properties) -> None:

@@ -1,4 +1,4 @@
-"""CloudFormation types of EC2 that ministack lacks; those it has are corrected in ``ec2_amended.py``."""
+"""CloudFormation types of EC2 that ministack lacks; those it has are corrected in ``amended.py``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def handlers(clients: Clients) -> list[Handler]:
     ]  # fmt: skip
 
 
-def gone(call: Any, **arguments: str) -> None:
+def gone(call: Any, **arguments: Any) -> None:
     """Delete through the API; what does not exist any more is fine."""
     try:
         call(**arguments)
@@ -28,12 +28,13 @@ def gone(call: Any, **arguments: str) -> None:
             raise ResourceError(str(error)) from error
 
 
-def _tags(kind: str, properties: Properties) -> dict[str, Any]:
+def tag_specifications(kind: str, properties: Properties) -> dict[str, Any]:
+    """The tags as EC2's operations take them."""
     tags = tag_list(properties)
     return {"TagSpecifications": [{"ResourceType": kind, "Tags": tags}]} if tags else {}
 
 
-class _Retaggable:
+class Retaggable:
     """A type of which only the tags can change in place."""
 
     def __init__(self, clients: Clients) -> None:
@@ -48,14 +49,16 @@ class _Retaggable:
             self.clients.ec2.create_tags(Resources=[resource_id], Tags=tag_list(new))
 
 
-class ElasticIp(_Retaggable):
+class ElasticIp(Retaggable):
     """AWS::EC2::EIP; ``Ref`` is the public address."""
 
     type_name = "AWS::EC2::EIP"
 
     def create(self, logical_id: str, properties: Properties, stack_name: str) -> Resource:
         domain = properties.get("Domain", "vpc")
-        answer = self.clients.ec2.allocate_address(Domain=domain, **_tags("elastic-ip", properties))
+        answer = self.clients.ec2.allocate_address(
+            Domain=domain, **tag_specifications("elastic-ip", properties)
+        )
         return self._resource(answer)
 
     def update(self, physical_id: str, old: Properties, new: Properties) -> Resource:
@@ -79,7 +82,7 @@ class ElasticIp(_Retaggable):
         return Resource(address["PublicIp"], {key: address[key] for key in ("AllocationId", "PublicIp")})
 
 
-class NatGateway(_Retaggable):
+class NatGateway(Retaggable):
     """AWS::EC2::NatGateway."""
 
     type_name = "AWS::EC2::NatGateway"
@@ -91,7 +94,9 @@ class NatGateway(_Retaggable):
             if key in properties
         }
         try:
-            answer = self.clients.ec2.create_nat_gateway(**given, **_tags("natgateway", properties))
+            answer = self.clients.ec2.create_nat_gateway(
+                **given, **tag_specifications("natgateway", properties)
+            )
         except ClientError as error:
             raise ResourceError(str(error)) from error
         nat_id = answer["NatGateway"]["NatGatewayId"]
@@ -105,7 +110,7 @@ class NatGateway(_Retaggable):
         gone(self.clients.ec2.delete_nat_gateway, NatGatewayId=physical_id)
 
 
-class FlowLog(_Retaggable):
+class FlowLog(Retaggable):
     """AWS::EC2::FlowLog; a flow log to CloudWatch needs a role and a group, or nothing would ever arrive."""
 
     type_name = "AWS::EC2::FlowLog"
@@ -121,7 +126,7 @@ class FlowLog(_Retaggable):
             TrafficType=properties.get("TrafficType", "ALL"),
             LogDestinationType=kind,
             **destination,
-            **_tags("vpc-flow-log", properties),
+            **tag_specifications("vpc-flow-log", properties),
         )
         flow_log_id = answer["FlowLogIds"][0]
         return Resource(flow_log_id, {"Id": flow_log_id})

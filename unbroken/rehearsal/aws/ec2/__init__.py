@@ -1,0 +1,1 @@
+"""Amazon EC2's network: what ministack lacks of it, or takes more lightly than AWS does."""
