@@ -43,23 +43,21 @@ def _end(change: Change) -> str:
     return f"is replaced, because of {', '.join(change.properties)}"
 
 
-def resource_rows(plan: Plan) -> list[tuple[str, str, str, str]]:
-    """Stack, what happens, the resource and what differs; for all that is neither cluster nor data."""
-    return [
-        (
-            change.area,
-            change.action,
-            f"{change.logical_id} ({change.type_name})",
-            ", ".join(change.properties),
-        )
-        for change in plan.resources
-        if change not in plan.data and (change.type_name != CLUSTER or change.action == "replace")
-        if change.action != "add" or change.area not in _new_areas(plan)
-    ]
+def resource_lines(plan: Plan) -> list[str]:
+    """What happens to which resource, and what differs; for all that is neither cluster nor data."""
+    areas = {name.rpartition("-")[2] for name in plan.new_stacks}
+    told = (change for change in plan.resources if change not in plan.data and not _of_groups(change))
+    return [_line(change) for change in told if change.area not in areas]
 
 
-def _new_areas(plan: Plan) -> set[str]:
-    return {name.rpartition("-")[2] for name in plan.new_stacks}
+def _line(change: Change) -> str:
+    what = f"{change.area}: {change.action} {change.logical_id} ({change.type_name})"
+    return f"{what} {', '.join(change.properties)}".rstrip()
+
+
+def _of_groups(change: Change) -> bool:
+    """The cluster changed in place is told by its groups."""
+    return change.type_name == CLUSTER and change.action == "change"
 
 
 def notes(plan: Plan) -> list[str]:
