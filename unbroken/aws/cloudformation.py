@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -71,13 +71,32 @@ class CloudFormation:
         found = self._session.ask_all("cloudformation", "describe_stacks", "Stacks", "all stacks")
         return [_stack(one) for one in found]
 
-    def stack_events(self, name: str) -> list[StackEvent]:
-        """The stack's events, oldest first; none for a stack that does not exist.
+    def stack_events(self, name: str, after: str = "") -> list[StackEvent]:
+        """The stack's events, oldest first; those since the event of the id ``after``, where one is given.
 
-        A deleted stack is asked about by its id.
+        Empty for a stack that does not exist; a deleted one is asked about by its id.
         """
-        found = self._of_stack("describe_stack_events", "StackEvents", name)
-        return [_stack_event(event) for event in reversed(found)]
+        found: list[StackEvent] = []
+        for event in self._events(name):
+            if event.id == after:
+                break
+            found.append(event)
+        return found[::-1]
+
+    def newest_event(self, name: str) -> str:
+        """The id of the stack's newest event; empty where there is none."""
+        return next((event.id for event in self._events(name)), "")
+
+    def _events(self, name: str) -> Iterator[StackEvent]:
+        """Newest first, a page at a time."""
+        try:
+            pages = self._session.pages(
+                "cloudformation", "describe_stack_events", "StackEvents", f"stack {name}", StackName=name
+            )
+            yield from (_stack_event(event) for event in pages)
+        except AwsError as error:
+            if not error.is_("ValidationError", "does not exist"):
+                raise
 
     def resources(self, name: str) -> list[StackResource]:
         """The stack's resources, gone ones included; none for a stack that does not exist."""

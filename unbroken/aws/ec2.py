@@ -224,10 +224,17 @@ class Ec2:
             return Image(one["ImageId"], one["State"], one.get("Architecture", ""))
         return None
 
-    def interfaces(self, vpc_id: str) -> list[Interface]:
-        """The network interfaces in a VPC."""
-        found = self._filtered("describe_network_interfaces", "NetworkInterfaces", [vpc_id], "vpc-id")
+    def interfaces(self, groups: Sequence[str]) -> list[Interface]:
+        """The network interfaces that are in any of these security groups."""
+        found = self._filtered("describe_network_interfaces", "NetworkInterfaces", groups, "group-id")
         return [_interface(one) for one in found]
+
+    def groups_of_interfaces(self, ids: Sequence[str]) -> list[str]:
+        """The security groups of these network interfaces."""
+        found = self._filtered(
+            "describe_network_interfaces", "NetworkInterfaces", ids, "network-interface-id"
+        )
+        return sorted({group for one in found for group in _interface(one).groups})
 
     def _filtered(
         self, operation: str, member: str, values: Sequence[str], filter_name: str

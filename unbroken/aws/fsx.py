@@ -81,7 +81,7 @@ class Fsx:
         return [_association(one) for one in found]
 
     def delete_openzfs(self, file_system_id: str) -> None:
-        """Ask for the end of an OpenZFS file system and all it holds, without the final backup FSx would take."""
+        """Ask for the end of an OpenZFS file system with all it holds, without FSx's usual final backup."""
         self._session.ask(
             "fsx",
             "delete_file_system",

@@ -101,4 +101,6 @@ def _group(found: Mapping[str, Any]) -> LogGroup:
 
 
 def _line(found: Mapping[str, Any]) -> LogLine:
-    return LogLine(found["logStreamName"], found["timestamp"], found["message"].rstrip("\n"), found["eventId"])
+    return LogLine(
+        found["logStreamName"], found["timestamp"], found["message"].rstrip("\n"), found["eventId"]
+    )

@@ -105,9 +105,15 @@ class Session:
         self, service: str, operation: str, member: str, about: str, **arguments: Any
     ) -> list[dict[str, Any]]:
         """The items under ``member`` of every page of the answer. Raises AwsError."""
+        return list(self.pages(service, operation, member, about, **arguments))
+
+    def pages(
+        self, service: str, operation: str, member: str, about: str, **arguments: Any
+    ) -> Iterator[dict[str, Any]]:
+        """As ``ask_all``, a page at a time as the items are taken."""
         with asking(operation, about):
-            pages = self.client(service).get_paginator(operation).paginate(**arguments)
-            return [item for page in pages for item in page.get(member, ())]
+            for page in self.client(service).get_paginator(operation).paginate(**arguments):
+                yield from page.get(member, ())
 
     def _made(self, service: str) -> Any:
         config = Config(

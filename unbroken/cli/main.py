@@ -36,6 +36,11 @@ ClusterFile = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+TargetName = Annotated[
+    str,
+    typer.Option("--target", metavar="NAME", help="Where: aws, or rehearsal (a kept one, on this machine)."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Rehearsal = Annotated[
     str | None, typer.Option("--id", metavar="ID", help="Which kept rehearsal. Default: the newest.")
 ]
@@ -140,6 +145,61 @@ def exec(
     run_command(rehearsal, node, command, user)
 
 
+@app.command()
+def diff(
+    cluster: ClusterFile = None,
+    target: TargetName = "aws",
+    rehearsal: Rehearsal = None,
+    as_json: Json = False,
+) -> None:
+    """Say what `up` would do to what is deployed: to nodes, data and everything else."""
+    from unbroken.cli.diff import diff_verb
+
+    diff_verb(cluster, target, rehearsal, as_json)
+
+
+@app.command()
+def up(
+    cluster: ClusterFile = None,
+    target: TargetName = "aws",
+    yes: Yes = False,
+    allow_replace: Annotated[
+        bool, typer.Option("--allow-replace", help="Do also what replaces data or the cluster.")
+    ] = False,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NODE", help="A node (instance id) that may go where a group gets fewer."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where templates and logs go.")] = Path("out/up"),
+    rehearsal: Rehearsal = None,
+    as_json: Json = False,
+) -> None:
+    """Deploy the cluster, or bring it up to date with its file."""
+    from unbroken.cli.up import up_verb
+    from unbroken.ops.up.run import Request
+
+    request = Request(cluster, target, rehearsal, out, allow_replace, tuple(remove or ()))
+    up_verb(request, yes=yes, as_json=as_json)
+
+
+@app.command()
+def down(
+    cluster: ClusterFile = None,
+    target: TargetName = "aws",
+    yes: Yes = False,
+    skip_exports: Annotated[
+        bool, typer.Option("--skip-exports", help="Do not wait for files to reach their bucket.")
+    ] = False,
+    rehearsal: Rehearsal = None,
+    as_json: Json = False,
+) -> None:
+    """Take the cluster down, and say what stays."""
+    from unbroken.cli.down import down_verb
+    from unbroken.ops.down.run import Request
+
+    down_verb(Request(cluster, target, rehearsal, skip_exports), yes=yes, as_json=as_json)
+
+
 def exit_code(verb: Callable[[], object]) -> int:
     """Run a verb; its errors become a sentence on stderr and an exit code, never a traceback."""
     try:
@@ -155,7 +215,7 @@ def exit_code(verb: Callable[[], object]) -> int:
 def _explained(error: Exception) -> int:
     """Say what a user can understand, and the exit code; anything else is an error of ours and goes on."""
     from unbroken.config import ConfigError
-    from unbroken.ops.errors import CheckFailed, OpsError
+    from unbroken.ops.errors import CheckFailed, OpsError, of_aws
 
     if isinstance(error, ConfigError):
         output.talk(str(error))
@@ -163,6 +223,9 @@ def _explained(error: Exception) -> int:
     if isinstance(error, OpsError):
         output.failure(error.message, error.hint)
         return 1 if isinstance(error, CheckFailed) else 2
+    if (refused := of_aws(error)) is not None:
+        output.failure(refused.message, refused.hint)
+        return 2
     raise error
 
 

@@ -48,6 +48,14 @@ def failure(message: str, hint: str = "") -> None:
         talk(f"\n{styled('hint:', 'bold', sys.stderr)} {hint}")
 
 
+def log_end(name: str, lines: Sequence[str]) -> None:
+    """The last lines of the log that explains a failure, where there is one."""
+    if lines:
+        talk(f"\nthe end of {name or 'its log'}:")
+    for line in lines:
+        talk(f"  {line[: width() - 2]}")
+
+
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Rows in aligned columns, two spaces apart; the last column is not padded."""
     if not rows:

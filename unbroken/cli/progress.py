@@ -127,7 +127,8 @@ class Moving:
 
     def _tick(self) -> None:
         while not self._over.wait(TICK_SECONDS):
-            self._write("")
+            if self._title:  # between stages a question may stand on the line
+                self._write("")
 
     def _write(self, text: str) -> None:
         """Print lines in place of the moving line, then the moving line again."""

@@ -13,6 +13,7 @@ from unbroken.cli import output
 from unbroken.cli.progress import display
 from unbroken.cli.summary import lines
 from unbroken.ops import kept
+from unbroken.ops.ending import end
 from unbroken.ops.interrupts import Interrupted
 from unbroken.ops.rehearse.options import Options
 from unbroken.ops.rehearse.run import rehearse
@@ -55,11 +56,8 @@ def rehearse_verb(
 
 
 def _explain(error: StageFailed, out: Path) -> None:
-    """The last lines of the log that explains a failure, before the sentence that says it."""
-    if error.log_lines:
-        output.talk(f"\nthe end of {error.log_name or 'its log'}:")
-        for line in error.log_lines:
-            output.talk(f"  {line[: output.width() - 2]}")
+    """The log that explains a failure, before the sentence that says it."""
+    output.log_end(error.log_name, error.log_lines)
     report = out / "report.html"
     written = f"the report is {report}" if report.exists() else "no report could be written"
     output.talk(f"\nthe stage '{error.stage}' failed; {written}")
@@ -85,5 +83,5 @@ def take_down(identity: str | None) -> None:
         return
     found = kept.find(identity)
     with display(sys.stderr) as shown:
-        kept.take_down(found, shown)
+        end(found, shown)
     output.talk(f"the rehearsal {found.id} is gone")

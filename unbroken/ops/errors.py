@@ -19,5 +19,12 @@ class CannotRun(OpsError):
     """The verb could not do its work: something it needs is missing."""
 
 
+def of_aws(error: Exception) -> CannotRun | None:
+    """An error of the AWS gateway as one of a verb; None for any other."""
+    from unbroken.aws.session import AwsError  # here: it imports boto3, which most errors have no need of
+
+    return CannotRun(str(error), error.hint) if isinstance(error, AwsError) else None
+
+
 class CheckFailed(OpsError):
     """The verb did its work, and what it checked did not hold."""

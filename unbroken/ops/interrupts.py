@@ -1,8 +1,9 @@
-"""Ctrl-C, SIGTERM and SIGHUP as one exception, once: what cleans up afterwards is not interrupted again."""
+"""Ctrl-C, SIGTERM and SIGHUP as one exception, once: what comes after is not interrupted by accident."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
         self.number = number
+        self.explanation: list[str] = []
+        """What the user should know, in lines; filled in on the way up."""
 
     @property
     def exit_code(self) -> int:
@@ -53,10 +56,34 @@ def as_exceptions(said: Callable[[str], None]) -> Iterator[Answers]:
     A signal that was ignored before stays ignored: who starts us with nohup wants no end by SIGHUP.
     """
     answers = Answers(said)
-    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    previous = {number: signal.signal(number, answers) for number in heard}
-    try:
+    with _handled(answers):
         yield answers
+
+
+@contextmanager
+def twice_ends() -> Iterator[None]:
+    """Inside, the first signal raises Interrupted, and a second one ends this process at once."""
+
+    def first(number: int, _: FrameType | None) -> None:
+        for each in SIGNALS:
+            if signal.getsignal(each) != signal.SIG_IGN:
+                signal.signal(each, _end_at_once)
+        raise Interrupted(number)
+
+    with _handled(first):
+        yield
+
+
+def _end_at_once(number: int, _: FrameType | None) -> None:
+    os._exit(128 + number)
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    previous = {number: signal.signal(number, handler) for number in heard}
+    try:
+        yield
     finally:
         for number, old in previous.items():
             signal.signal(number, old)

@@ -1,28 +1,20 @@
-"""Rehearsals that were left up on purpose: which there are, their nodes, commands on them, and their end."""
+"""Rehearsals that were left up on purpose: which there are, their nodes, and commands on them."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from unbroken.ops.errors import CannotRun
-from unbroken.ops.rehearse import environment, places, sweep
-from unbroken.ops.rehearse.cdk import Cdk
+from unbroken.ops.rehearse import places, sweep
 from unbroken.ops.rehearse.cluster import Cluster, Node
-from unbroken.ops.rehearse.places import Places
-from unbroken.ops.rehearse.run import cleaners
-from unbroken.ops.stages import Display, Stages
-from unbroken.ops.tools import project_root
+from unbroken.ops.rehearse.sweep import cleaners
+from unbroken.ops.target import Target, on_embedded
 from unbroken.rehearsal.aws.process import ServerInfo
-from unbroken.rehearsal.events import EventLog
-
-STOP_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -42,6 +34,12 @@ class Kept:
     def cluster(self) -> Cluster:
         """Its nodes."""
         return Cluster(self.state, self.server_pid, self.controller_group)
+
+    @property
+    def target(self) -> Target:
+        """Its embedded AWS."""
+        info = ServerInfo.read(self.state)
+        return on_embedded(info.port if info else 0, self.region, self.cluster)
 
 
 def find(identity: str | None = None, base: Path | None = None) -> Kept:
@@ -112,29 +110,3 @@ def shell_command(kept: Kept, name: str, user: str | None) -> tuple[Node, list[s
 def node_command(kept: Kept, name: str, argv: Sequence[str], user: str | None) -> list[str]:
     """The command that runs `argv` on a node."""
     return kept.cluster.command(kept.cluster.find(name), list(argv), user)
-
-
-def take_down(kept: Kept, display: Display) -> None:
-    """Destroy its stacks with cdk, then end the embedded AWS and remove every trace."""
-    where = Places(kept.id, kept.state, kept.out)
-    where.log("cdk-destroy").parent.mkdir(parents=True, exist_ok=True)
-    stages = Stages(EventLog(where.events), display)
-    info = ServerInfo.read(kept.state)
-    root = project_root()
-    try:
-        with stages.stage("destroy", "cdk destroy --all") as stage:
-            environment.require(root, kept.state, where.out)
-            cdk = Cdk(root, where, kept.cluster_file, info.port if info else 0, kept.region)
-            cdk.destroy(lambda name: stage.detail(f"stack {name} destroyed"), lambda: None)
-    finally:
-        _stop(kept)
-        sweep.remove(sweep.Found(kept.id, kept.state, None), cleaners(os.geteuid() == 0))
-
-
-def _stop(kept: Kept) -> None:
-    """Ask the server to end and wait; what is left is killed by the caller."""
-    start = places.process_start(kept.server_pid)
-    os.kill(kept.server_pid, signal.SIGTERM)
-    deadline = time.monotonic() + STOP_SECONDS
-    while places.process_start(kept.server_pid) == start != "" and time.monotonic() < deadline:
-        time.sleep(sweep.POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Stages: the named, timed parts of a rehearsal, told to the event log and to a display."""
+"""Stages: the named, timed parts of a verb's work, told to a display and, in a rehearsal, to its events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Protocol
 
 from unbroken.ops.errors import CheckFailed
-from unbroken.rehearsal.events import EventLog
 
 LOG_LINES = 12
 """How many of a log's last lines a failure shows."""
@@ -70,14 +69,22 @@ class Stage:
         self.display.detail(text)
 
 
+Emit = Callable[..., object]
+
+
+def _untold(*_: object, **__: object) -> None:
+    pass
+
+
 class Stages:
     """Runs stages one after another."""
 
     def __init__(
-        self, events: EventLog, display: Display, clock: Callable[[], float] = time.monotonic
+        self, display: Display, emit: Emit = _untold, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.events = events
+        """``emit`` takes an event as EventLog.emit does."""
         self.display = display
+        self._emit = emit
         self._clock = clock
 
     @contextmanager
@@ -85,7 +92,7 @@ class Stages:
         """Everything inside is one stage; an exception ends it as failed and goes on upward."""
         stage = Stage(name, self.display)
         start = self._clock()
-        self.events.emit("rehearse", "stage", name, state="start", title=title)
+        self._emit("rehearse", "stage", name, state="start", title=title)
         self.display.stage_started(title)
         try:
             yield stage
@@ -98,5 +105,5 @@ class Stages:
 
     def _end(self, stage: Stage, title: str, start: float, ok: bool) -> None:
         seconds = self._clock() - start
-        self.events.emit("rehearse", "stage", stage.name, state="end", seconds=round(seconds, 2), ok=ok)
+        self._emit("rehearse", "stage", stage.name, state="end", seconds=round(seconds, 2), ok=ok)
         self.display.stage_ended(title, ok, seconds, stage.note)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from unbroken.aws import Aws, connect
 from unbroken.aws.facade import over
 from unbroken.aws.session import Session, with_keys
+from unbroken.ops.rehearse.cluster import Cluster
 from unbroken.rehearsal.aws import environment as embedded
 
 AWS, REHEARSAL = "aws", "rehearsal"
@@ -41,6 +42,8 @@ class Target:
     environment: Mapping[str, str]
     """In which cdk and the AWS CLI reach it."""
     pace: Pace = field(default_factory=Pace)
+    nodes: Cluster | None = None
+    """A rehearsal's nodes, reached from this machine."""
 
     @property
     def real(self) -> bool:
@@ -54,8 +57,11 @@ def on_aws(region: str, base: Mapping[str, str] = os.environ) -> Target:
     return Target(AWS, region, connect(region), {**base, **settings})
 
 
-def on_embedded(port: int, region: str, base: Mapping[str, str] = os.environ) -> Target:
+def on_embedded(
+    port: int, region: str, nodes: Cluster | None = None, base: Mapping[str, str] = os.environ
+) -> Target:
     """The embedded AWS at this port of loopback; nothing of the user's AWS settings is used."""
     boto = with_keys(embedded.ACCESS_KEY, embedded.SECRET_KEY)
     aws = over(Session(region, embedded.endpoint(port), boto=boto))
-    return Target(REHEARSAL, region, aws, embedded.client(port, region, base), Pace(EMBEDDED_SECONDS))
+    environment = embedded.client(port, region, base)
+    return Target(REHEARSAL, region, aws, environment, Pace(EMBEDDED_SECONDS), nodes)

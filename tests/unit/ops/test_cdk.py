@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from unbroken.ops.rehearse.cdk import finished, full_disk, reason
+from unbroken.ops.cdk import finished, full_disk, reason
 
 DONE = "\n \u2705  ml-network\n\n\u2728  Deployment time: 3.21s\n \u2705  ml-storage (no changes)\n"
 FAILED = (

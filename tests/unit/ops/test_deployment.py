@@ -19,7 +19,7 @@ from unbroken.rehearsal.events import EventLog, read
 def context(tmp_path: Path) -> Any:
     places = Places("x", tmp_path, tmp_path)
     events = EventLog(places.events)
-    return cast("Any", SimpleNamespace(places=places, events=events, stages=Stages(events, Screen())))
+    return cast("Any", SimpleNamespace(places=places, events=events, stages=Stages(Screen(), events.emit)))
 
 
 def test_what_should_be_gone_fails_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

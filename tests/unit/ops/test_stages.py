@@ -13,7 +13,7 @@ from unbroken.rehearsal.events import EventLog, read
 
 def stages(tmp_path: Path, screen: Screen) -> Stages:
     times = iter([10.0, 12.5, 20.0, 21.0])
-    return Stages(EventLog(tmp_path / "events.jsonl"), screen, clock=lambda: next(times))
+    return Stages(screen, EventLog(tmp_path / "events.jsonl").emit, clock=lambda: next(times))
 
 
 def test_a_stage_that_ends_well(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,19 @@ from pydantic import ValidationError
 
 from unbroken.config import ClusterConfig
 from unbroken.config.explain import explain
+from unbroken.ops.cdk import Cdk
 from unbroken.ops.errors import CannotRun
-from unbroken.ops.rehearse.cdk import Cdk
 from unbroken.ops.rehearse.cluster import Cluster
 from unbroken.ops.rehearse.options import Options
 from unbroken.ops.rehearse.places import Places
 from unbroken.ops.rehearse.sweep import server_pid
 from unbroken.ops.stages import Display, StageFailed, Stages
+from unbroken.ops.target import Target, on_embedded
 from unbroken.rehearsal.aws.inventory import Inventory
 from unbroken.rehearsal.aws.process import ServerError, ServerProcess
-from unbroken.rehearsal.events import EventLog, Follower
+from unbroken.rehearsal.events import EventLog
+
+CDK_SECONDS = 900.0
 
 
 @dataclass
@@ -44,7 +46,15 @@ class Context:
 
     def cdk(self) -> Cdk:
         """The cdk CLI against this rehearsal's embedded AWS."""
-        return Cdk(self.root, self.places, self.cluster_file(), self.server.port, self.config.region)
+        environment = self.target().environment
+        logs = self.places.log("cdk").parent
+        return Cdk(self.root, environment, logs, self.places.state / "tmp", CDK_SECONDS)
+
+    def target(self) -> Target:
+        """This rehearsal's embedded AWS."""
+        pid = server_pid(self.places.state)
+        nodes = self._nodes(pid) if self.full and pid else None
+        return on_embedded(self.server.port, self.config.region, nodes)
 
     def cluster_file(self) -> Path:
         """The cluster file to synthesize from: the user's, or our copy with fewer workers."""
@@ -57,7 +67,10 @@ class Context:
         pid = server_pid(self.places.state)
         if pid is None:
             raise StageFailed("the embedded AWS is gone", log=self.server.log)
-        return Cluster(self.places.state, pid, self.config.controller_group.name)
+        return self._nodes(pid)
+
+    def _nodes(self, server_pid: int) -> Cluster:
+        return Cluster(self.places.state, server_pid, self.config.controller_group.name)
 
     def start_server(self) -> None:
         """Start the embedded AWS. StageFailed with its last words if it does not come up."""
@@ -88,14 +101,3 @@ def write_cluster_file(config: ClusterConfig, path: Path) -> None:
     """A cluster file that says what `config` says."""
     content = config.model_dump(mode="json", exclude_unset=True)
     path.write_text(yaml.safe_dump(content, sort_keys=False))
-
-
-def tell_nodes(follower: Follower, told: Callable[[str], None]) -> None:
-    """Show what happened to clusters and nodes since the last call."""
-    for event in follower.new():
-        if event.kind == "cluster_status":
-            told(f"cluster {event.subject}: {event.data.get('status')}")
-        elif event.kind == "instance_status":
-            told(f"{event.subject} ({event.data.get('group')}): {event.data.get('status')}")
-        elif event.kind == "lifecycle" and event.data.get("result") == "failed":
-            told(f"{event.subject}: lifecycle step {event.data.get('step')} failed")

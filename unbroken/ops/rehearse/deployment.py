@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unbroken.ops.down.parts import parts
+from unbroken.ops.down.take_down import take_down
 from unbroken.ops.rehearse import leftovers
-from unbroken.ops.rehearse.context import Context, tell_nodes
-from unbroken.ops.rehearse.node_failure import node_failure
+from unbroken.ops.rehearse.context import Context
 from unbroken.ops.stages import StageFailed
+from unbroken.ops.synth import synth
+from unbroken.ops.up.deploy import deploy as up
+from unbroken.rehearsal.aws import environment as embedded
 from unbroken.rehearsal.aws.process import ServerError
-from unbroken.rehearsal.events import Follower
 
 
 def start_aws(context: Context) -> None:
@@ -19,38 +22,27 @@ def start_aws(context: Context) -> None:
 
 def bootstrap(context: Context) -> None:
     """Make what cdk needs in every account."""
-    with context.stages.stage("bootstrap", "cdk bootstrap") as stage:
-        context.cdk().bootstrap(stage.detail)
+    with context.stages.stage("bootstrap", "cdk bootstrap"):
+        context.cdk().bootstrap(embedded.ACCOUNT, context.config.region)
         context.before = leftovers.take(context)
 
 
 def deploy(context: Context) -> None:
-    """Deploy all stacks; the nodes boot within."""
+    """Deploy all stacks as `unbroken up` does; the nodes boot within."""
     with context.stages.stage("deploy", "cdk deploy --all") as stage:
-        done: set[str] = set()
-        follower = Follower(context.places.events)
-
-        def stack_done(name: str) -> None:
-            done.add(name)
-            stage.detail(f"stack {name} deployed")
-
-        try:
-            context.cdk().deploy(stack_done, lambda: tell_nodes(follower, stage.detail))
-        except StageFailed as error:
-            raise node_failure(context.places) or error from None
-        finally:
-            stage.note = f"{len(done)} stacks"
+        assembly = synth(context.root, context.cluster_file(), context.places.cdk_out)
+        up(context.target(), context.cdk(), assembly, context.config, stage.detail)
+        stage.note = f"{len(assembly.areas)} stacks"
         context.deployed = True
 
 
 def destroy(context: Context) -> None:
-    """Destroy all stacks."""
-    with context.stages.stage("destroy", "cdk destroy --all") as stage:
-        follower = Follower(context.places.events)
-        list(follower.new())
-        context.cdk().destroy(
-            lambda name: stage.detail(f"stack {name} destroyed"), lambda: tell_nodes(follower, stage.detail)
-        )
+    """Take all stacks down as `unbroken down` does."""
+    target = context.target()
+    with context.stages.stage("destroy", "Take the stacks down") as stage:
+        found = parts(target, context.config.name)
+        take_down(target, context.config, found, stage.detail)
+        stage.note = f"{len(found)} stacks"
 
 
 def look_for_leftovers(context: Context) -> None:
@@ -61,7 +53,7 @@ def look_for_leftovers(context: Context) -> None:
         stage.note = f"{len(left)} left behind, {len(kept)} kept on purpose"
         if left:
             raise StageFailed(
-                f"cdk destroy left {len(left)} behind: {', '.join(left[:5])}",
+                f"the end left {len(left)} behind: {', '.join(left[:5])}",
                 "a resource of these stacks lacks its removal policy, or something made it outside of them",
             )
 

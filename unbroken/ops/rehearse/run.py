@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 
 from unbroken import config
@@ -21,7 +20,6 @@ from unbroken.ops.tools import project_root
 from unbroken.rehearsal.aws.process import ServerError, ServerInfo, ServerProcess
 from unbroken.rehearsal.events import EventLog
 from unbroken.rehearsal.faults import FAULTS
-from unbroken.rehearsal.nodes.sweep import sweep_id
 from unbroken.rehearsal.report_model import Report
 
 SHORT_WORKERS = 2
@@ -69,11 +67,6 @@ def _capability(options: Options, display: Display) -> bool:
     return found.full
 
 
-def cleaners(whole: bool) -> list[Callable[[str], list[str]]]:
-    """What removes the traces of a rehearsal by its id, beyond its state folder."""
-    return [sweep_id] if whole else []
-
-
 def _prepare(
     options: Options,
     declared: config.ClusterConfig,
@@ -85,7 +78,7 @@ def _prepare(
     """Sweep, check the environment, make the folders. CannotRun says what is missing."""
     base = places.base_folder()
     environment.require(root, base, options.out.resolve())
-    swept = sweep.sweep(base, cleaners(whole))
+    swept = sweep.sweep(base, sweep.cleaners(whole))
     if swept:
         display.say(f"removed what killed rehearsals left: {', '.join(swept)}")
     where = places.create(options.out, base)
@@ -97,7 +90,7 @@ def _prepare(
         changed = (before, after) if before != after else None
         reporting.begin(where, events, reporting.Setup(options, chosen, overlay(options), whole, changed))
         server = ServerProcess(where.state, chosen.region, reduced=not whole, keep=options.keep)
-        stages = Stages(events, display)
+        stages = Stages(display, events.emit)
         return Context(options, chosen, root, where, events, display, stages, whole, server)
 
 
@@ -153,7 +146,7 @@ def _clean_up(context: Context, keep: bool) -> None:
         return
     _stop_server(context)
     for left in sweep.remove(
-        sweep.Found(context.places.id, context.places.state, None), cleaners(context.full)
+        sweep.Found(context.places.id, context.places.state, None), sweep.cleaners(context.full)
     ):
         context.display.say(f"could not be removed: {left}")
 

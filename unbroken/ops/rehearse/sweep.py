@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unbroken.ops.rehearse.places import Owner, process_start, read_owner
+from unbroken.rehearsal.nodes.sweep import sweep_id
 
 KILL_SECONDS = 10.0
 FOLDER_SECONDS = 2.0
@@ -22,6 +23,11 @@ YOUNG_SECONDS = 30.0
 
 Cleaners = Sequence[Callable[[str], list[str]]]
 """Each removes one kind of trace of a rehearsal, by its id, and returns what it could not remove."""
+
+
+def cleaners(whole: bool) -> list[Callable[[str], list[str]]]:
+    """What removes the traces of a rehearsal by its id, beyond its state folder."""
+    return [sweep_id] if whole else []
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,66 @@
+"""The verb `down`: what would go, the question, progress, and what stays."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+import typer
+
+from unbroken.cli import asking, output
+from unbroken.cli.progress import display
+from unbroken.cli.up import tell_interrupted
+from unbroken.ops.down.run import Down, Intent, Request, down
+from unbroken.ops.down.stays import Stay
+from unbroken.ops.interrupts import Interrupted
+
+
+def down_verb(request: Request, *, yes: bool, as_json: bool) -> None:
+    """Take down; the errors of it go to the caller."""
+
+    def agree(intent: Intent) -> None:
+        output.talk("\n".join(_intent(intent)))
+        if not yes:
+            asking.typed(f"\nType {intent.config.name} to take it down", intent.config.name)
+
+    with display(sys.stderr) as shown:
+        try:
+            result = down(request, shown, agree)
+        except Interrupted as error:
+            shown.close()
+            tell_interrupted(error)
+            raise typer.Exit(error.exit_code) from None
+    if as_json:
+        output.data(json.dumps({"schema_version": 1, **asdict(result)}, indent=2))
+    output.talk("\n".join(_lines(result)))
+
+
+def _intent(intent: Intent) -> Iterator[str]:
+    yield f"\n{intent.config.name} in {intent.config.region} is taken down, in this order:"
+    yield from (f"  stack {part.stack.name} ({len(part.resources)} resources)" for part in intent.parts)
+    if intent.jobs is None:
+        yield f"whether jobs run is unknown: {intent.jobs_unknown}"
+    elif intent.jobs:
+        yield "these jobs end with it:"
+        yield from (f"  {job}" for job in intent.jobs)
+    if intent.stays:
+        yield f"what stays: {', '.join(f'{one.kind} {one.identity}' for one in intent.stays)}"
+
+
+def _lines(result: Down) -> list[str]:
+    if not result.deleted:
+        nothing = f"nothing of {result.cluster} is deployed in {result.region}"
+        return [nothing, *_stays(result.stays)]
+    return [f"\n{result.cluster} is gone: {len(result.deleted)} stacks deleted", *_stays(result.stays)]
+
+
+def _stays(found: Sequence[Stay]) -> Iterator[str]:
+    if not found:
+        yield "nothing of it stays"
+        return
+    yield "what stays, and how to remove it:"
+    for one in found:
+        yield f"  {one.kind} {one.identity}: {one.why}"
+        yield from (f"    {command}" for command in one.remove)

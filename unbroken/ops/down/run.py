@@ -1,0 +1,88 @@
+"""The verb: what there is, what would be lost, the question, the end, and what stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from unbroken.config import ClusterConfig
+from unbroken.ops.down.jobs import jobs
+from unbroken.ops.down.parts import Part, parts
+from unbroken.ops.down.stays import Stay, stays
+from unbroken.ops.down.take_down import take_down
+from unbroken.ops.interrupts import Interrupted, twice_ends
+from unbroken.ops.removal import guard
+from unbroken.ops.stages import Display, Stages
+from unbroken.ops.target import Target
+from unbroken.ops.targets import chosen
+from unbroken.ops.up.interrupted import what_goes_on
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for."""
+
+    cluster: str | None = None
+    target: str = "aws"
+    rehearsal: str | None = None
+    skip_exports: bool = False
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What `down` is about to do."""
+
+    config: ClusterConfig
+    target: Target
+    parts: Sequence[Part]
+    stays: Sequence[Stay]
+    jobs: Sequence[str] | None
+    """Running and waiting jobs; None where the controller could not be asked."""
+    jobs_unknown: str
+    """Why not."""
+
+
+@dataclass(frozen=True)
+class Down:
+    """A cluster that is gone."""
+
+    cluster: str
+    region: str
+    deleted: list[str]
+    stays: list[Stay]
+    jobs: Sequence[str] | None
+
+
+Agree = Callable[[Intent], None]
+"""Shows the intent and raises CannotRun where the user does not want it."""
+
+
+def down(request: Request, display: Display, agree: Agree) -> Down:
+    """Take the cluster down. ConfigError or CannotRun before anything is done, CheckFailed for what stays."""
+    _, config, target = chosen(request.target, request.cluster, request.rehearsal)
+    stages = Stages(display)
+    with twice_ends():
+        intent = _look(config, target, stages)
+        if intent.parts:
+            agree(intent)
+        names = [part.stack.name for part in intent.parts]
+        with stages.stage("down", f"Take down {config.name}") as stage:
+            try:
+                left = take_down(
+                    target, config, intent.parts, stage.detail, skip_exports=request.skip_exports
+                )
+            except Interrupted as error:
+                error.explanation = what_goes_on(target, names)
+                raise
+            stage.note = f"{len(names)} stacks deleted"
+    return Down(config.name, config.region, names, left, intent.jobs)
+
+
+def _look(config: ClusterConfig, target: Target, stages: Stages) -> Intent:
+    with stages.stage("look", "Look at what is there") as stage:
+        found = parts(target, config.name)
+        for part in found:
+            guard(target, config.name, part.stack)
+        listed, unknown = jobs(target, config) if any(part.area == "cluster" for part in found) else ([], "")
+        stage.note = f"{len(found)} stacks"
+    return Intent(config, target, found, stays(found, target.region), listed, unknown)

@@ -1,0 +1,107 @@
+"""Deleting one stack to its end: what fails is named, mended where it can be, and tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from unbroken.aws.cloudformation import Stack, StackResource
+from unbroken.ops.errors import CannotRun, CheckFailed
+from unbroken.ops.stacks import TAG, Follower, Told, busy, settled
+from unbroken.ops.target import Target
+
+ATTEMPTS = 3
+INTERFACE_SECONDS = 1200.0
+"""Longest wait for interfaces that a service gives back after its resource is gone (observed: minutes)."""
+KEPT = ("Retain", "RetainExceptOnCreate")
+GROUP, BUCKET = "AWS::EC2::SecurityGroup", "AWS::S3::Bucket"
+NETWORK = (GROUP, "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::EC2::InternetGateway")
+
+
+def remove(target: Target, cluster: str, stack: Stack, told: Told) -> None:
+    """Delete a stack of this cluster. CannotRun for another's or a protected one, CheckFailed if it stays."""
+    guard(target, cluster, stack)
+    if busy(stack):
+        told(f"{stack.name} is {stack.status}: waiting for that to end")
+        settled(target, stack, Follower(target, stack, told))
+    _wait_for_interfaces(target, stack, told)
+    for _ in range(ATTEMPTS):
+        follower = Follower(target, stack, told)
+        target.aws.cloudformation.delete(stack.id or stack.name)
+        if settled(target, stack, follower) is None:
+            return
+        stuck = _stuck(target, stack)
+        for resource in stuck:
+            told(f"{stack.name}: {named(resource)} could not be deleted: {resource.reason}")
+        _mend(target, cluster, stack, stuck, told)
+    what = "; ".join(f"{named(resource)}: {resource.reason}" for resource in stuck) or "no reason was given"
+    raise CheckFailed(
+        f"{stack.name} could not be deleted: {what}",
+        "see to what is named, then run `unbroken down` again: it goes on where it stopped",
+    )
+
+
+def guard(target: Target, cluster: str, stack: Stack) -> None:
+    """CannotRun for a stack that is not this cluster's or must not be deleted."""
+    if stack.tags.get(TAG) != cluster:
+        raise CannotRun(
+            f"the stack {stack.name} is not of the cluster {cluster}: it lacks the tag {TAG}={cluster}",
+            "it is left alone; give the cluster another name, or remove that stack yourself",
+        )
+    if stack.protected:
+        lift = "aws cloudformation update-termination-protection --no-enable-termination-protection"
+        raise CannotRun(
+            f"termination protection is on for {stack.name}",
+            "set termination_protection: false and run `unbroken up`, or run "
+            f"{lift} --stack-name {stack.name} --region {target.region}",
+        )
+
+
+def named(resource: StackResource) -> str:
+    """A resource in words: what it is and which."""
+    return f"{resource.logical_id} ({resource.type_name} {resource.physical_id})"
+
+
+def keeps(template: dict[str, Any], logical_id: str) -> bool:
+    """Whether the resource outlives its stack."""
+    return template["Resources"].get(logical_id, {}).get("DeletionPolicy") in KEPT
+
+
+def _stuck(target: Target, stack: Stack) -> list[StackResource]:
+    found = target.aws.cloudformation.resources(stack.id or stack.name)
+    return [resource for resource in found if resource.status == "DELETE_FAILED"]
+
+
+def _mend(target: Target, cluster: str, stack: Stack, stuck: Sequence[StackResource], told: Told) -> None:
+    """Do what lets the next attempt succeed: empty a bucket of ours, or give AWS time."""
+    for resource in stuck:
+        if resource.type_name == BUCKET and target.aws.s3.tags(resource.physical_id).get(TAG) == cluster:
+            count = target.aws.s3.empty(resource.physical_id)
+            told(f"{resource.physical_id}: {count} objects deleted")
+    if any(resource.type_name in NETWORK for resource in stuck):
+        _wait_for_interfaces(target, stack, told)
+    target.pace.wait()
+
+
+def _wait_for_interfaces(target: Target, stack: Stack, told: Told) -> None:
+    """HyperPod and FSx give their interfaces back some time after; a group in use cannot be deleted."""
+    groups = _groups_to_delete(target, stack)
+    deadline = target.pace.now() + INTERFACE_SECONDS
+    before = -1
+    while groups and target.pace.now() < deadline:
+        left = target.aws.ec2.interfaces(groups)
+        if not left:
+            return
+        if len(left) != before:
+            before = len(left)
+            told(
+                f"waiting for {before} network interfaces to go: {left[0].interface_id} {left[0].description}"
+            )
+        target.pace.wait()
+
+
+def _groups_to_delete(target: Target, stack: Stack) -> list[str]:
+    found = [r for r in target.aws.cloudformation.resources(stack.id or stack.name) if r.type_name == GROUP]
+    live = [r for r in found if r.physical_id and r.status != "DELETE_COMPLETE"]
+    template = target.aws.cloudformation.template(stack.id or stack.name) if live else {}
+    return [r.physical_id for r in live if not keeps(template, r.logical_id)]

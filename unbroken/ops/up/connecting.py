@@ -1,0 +1,24 @@
+"""How to get onto the cluster once it is up."""
+
+from __future__ import annotations
+
+from unbroken.config import ClusterConfig
+from unbroken.ops.target import Target
+
+
+def commands(target: Target, config: ClusterConfig) -> list[str]:
+    """Commands that open a shell, one for the controller and one for each login group's first node."""
+    if not target.real:
+        return ["unbroken connect controller"]
+    cluster = target.aws.sagemaker.cluster(config.name)
+    if cluster is None:
+        return []
+    identity = cluster.arn.rpartition("/")[2]
+    groups = [config.controller_group.name, *(group.name for group in config.login_groups)]
+    first = {node.group: node.instance_id for node in reversed(target.aws.sagemaker.nodes(config.name))}
+    return [
+        f"aws ssm start-session --target sagemaker-cluster:{identity}_{group}-{first[group]} "
+        f"--region {target.region}"
+        for group in groups
+        if group in first
+    ]

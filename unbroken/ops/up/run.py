@@ -1,0 +1,116 @@
+"""The verb: the file, the templates, what is there, the plan, the question, the deployment."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from unbroken.config import ClusterConfig
+from unbroken.ops import diff
+from unbroken.ops.cdk import Cdk
+from unbroken.ops.errors import CannotRun
+from unbroken.ops.interrupts import Interrupted, twice_ends
+from unbroken.ops.stages import Display, Stages
+from unbroken.ops.synth import Assembly, synth
+from unbroken.ops.target import Target
+from unbroken.ops.targets import chosen
+from unbroken.ops.tools import lacking, project_root
+from unbroken.ops.up.connecting import commands
+from unbroken.ops.up.deploy import deploy
+from unbroken.ops.up.interrupted import what_goes_on
+from unbroken.ops.up.standing import standing
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for."""
+
+    cluster: str | None = None
+    target: str = "aws"
+    rehearsal: str | None = None
+    out: Path = Path("out/up")
+    allow_replace: bool = False
+    remove: tuple[str, ...] = ()
+    """Instance ids of nodes that may go where a group gets fewer."""
+
+
+@dataclass(frozen=True)
+class Up:
+    """A cluster that is up."""
+
+    cluster: str
+    region: str
+    target: str
+    stacks: list[str]
+    connect: list[str]
+
+
+Agree = Callable[[diff.Plan], None]
+"""Shows the plan and raises CannotRun where the user does not want it."""
+
+
+def up(request: Request, display: Display, agree: Agree) -> Up:
+    """Deploy. ConfigError or CannotRun before anything is done, StageFailed with the cause of a failure."""
+    root = project_root()
+    missing = lacking(root)
+    if missing:
+        raise CannotRun("; ".join(message for message, _ in missing), missing[0][1])
+    path, config, target = chosen(request.target, request.cluster, request.rehearsal)
+    work = _Work(root, request, config, target, Stages(display))
+    with twice_ends():
+        assembly = work.synthesize(path)
+        agree(work.plan(assembly))
+        return work.deploy(assembly)
+
+
+@dataclass(frozen=True)
+class _Work:
+    root: Path
+    request: Request
+    config: ClusterConfig
+    target: Target
+    stages: Stages
+
+    def synthesize(self, cluster_file: Path) -> Assembly:
+        out = self.request.out.resolve() / "cdk.out"
+        with self.stages.stage("synth", "Make the templates") as stage:
+            shutil.rmtree(out, ignore_errors=True)
+            assembly = synth(self.root, cluster_file, out)
+            stage.note = f"{len(assembly.areas)} stacks"
+        return assembly
+
+    def plan(self, assembly: Assembly) -> diff.Plan:
+        """What would change. CannotRun for a stack in no state for it, and for what is refused."""
+        with self.stages.stage("plan", "Compare with what is deployed") as stage:
+            names = [assembly.stack_name(area) for area in assembly.areas]
+            standing(self.target, self.config.name, names, stage.detail)
+            plan = diff.plan(self.target.aws, assembly, self.config.name)
+            refused = plan.refusals(self.request.allow_replace, self.request.remove)
+            if refused:
+                raise CannotRun(
+                    "\n".join(f"{one.what}: {one.why}" for one in refused),
+                    "; ".join(dict.fromkeys(one.way_out for one in refused)),
+                )
+        return plan
+
+    def deploy(self, assembly: Assembly) -> Up:
+        out = self.request.out.resolve()
+        cdk = Cdk(self.root, self.target.environment, out / "logs", out / "tmp")
+        cdk.log("deploy").unlink(missing_ok=True)
+        names = [assembly.stack_name(area) for area in assembly.areas]
+        with self.stages.stage("deploy", "cdk deploy --all") as stage:
+            try:
+                deploy(self.target, cdk, assembly, self.config, stage.detail)
+            except Interrupted as error:
+                error.explanation = what_goes_on(self.target, names)
+                raise
+            stage.note = f"{len(names)} stacks"
+        return Up(
+            self.config.name,
+            self.target.region,
+            self.target.name,
+            names,
+            commands(self.target, self.config),
+        )

@@ -1,0 +1,98 @@
+"""In what state the stacks are before a deployment, and getting them into one that can be deployed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unbroken.aws.cloudformation import Stack, StackResource
+from unbroken.ops.errors import CannotRun
+from unbroken.ops.removal import named, remove
+from unbroken.ops.stacks import TAG, Follower, Told, busy, settled
+from unbroken.ops.target import Target
+
+FAILED_FIRST = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
+"""A stack that never came to be: CloudFormation can only delete it."""
+HOLDS_DATA = (
+    "AWS::FSx::FileSystem",
+    "AWS::FSx::Volume",
+    "AWS::S3::Bucket",
+    "AWS::KMS::Key",
+    "AWS::APS::Workspace",
+    "AWS::Grafana::Workspace",
+)
+
+
+def standing(target: Target, cluster: str, names: Sequence[str], told: Told) -> list[Stack]:
+    """The stacks that are there, with CloudFormation at rest. CannotRun for one that cannot be deployed."""
+    found = [stack for name in names if (stack := target.aws.cloudformation.stack(name))]
+    for stack in found:
+        if busy(stack):
+            told(f"{stack.name} is {stack.status}: another deployment is at work; waiting for its end")
+    at_rest = [
+        settled(target, stack, Follower(target, stack, told)) if busy(stack) else stack for stack in found
+    ]
+    there = [stack for stack in at_rest if stack]
+    for stack in there:
+        _check(target, cluster, stack)
+    return there
+
+
+def clear(target: Target, cluster: str, stacks: Sequence[Stack], told: Told) -> None:
+    """Delete the stacks whose first deployment failed, so that they can be made anew."""
+    for stack in stacks:
+        if stack.status in FAILED_FIRST:
+            told(f"{stack.name} failed to be made before ({stack.status}); it is deleted first")
+            remove(target, cluster, stack, told)
+        elif stack.status == "REVIEW_IN_PROGRESS":
+            told(f"{stack.name} was prepared but never made; it is made now")
+
+
+def _check(target: Target, cluster: str, stack: Stack) -> None:
+    if stack.status != "REVIEW_IN_PROGRESS" and stack.tags.get(TAG) != cluster:
+        raise CannotRun(
+            f"there is a stack {stack.name} that is not of this cluster: it lacks the tag {TAG}={cluster}",
+            "give the cluster another name, or remove that stack yourself",
+        )
+    if stack.status == "DELETE_FAILED":
+        raise CannotRun(
+            f"{stack.name} is half deleted (DELETE_FAILED)",
+            "finish that first: `unbroken down`, then `unbroken up`",
+        )
+    if stack.status == "UPDATE_ROLLBACK_FAILED":
+        raise _stuck_in_rollback(target, stack)
+    if stack.status in FAILED_FIRST:
+        _refuse_data(target, stack)
+
+
+def _stuck_in_rollback(target: Target, stack: Stack) -> CannotRun:
+    """An update failed, and so did going back; only the user can say what to do with the resource."""
+    found = target.aws.cloudformation.resources(stack.name)
+    stuck = [resource for resource in found if resource.status == "UPDATE_FAILED"]
+    what = "; ".join(f"{named(resource)}: {resource.reason}" for resource in stuck) or stack.reason
+    command = (
+        f"aws cloudformation continue-update-rollback --stack-name {stack.name} --region {target.region}"
+    )
+    skip = f" --resources-to-skip {' '.join(resource.logical_id for resource in stuck)}" if stuck else ""
+    return CannotRun(
+        f"{stack.name} is UPDATE_ROLLBACK_FAILED: an update failed, and so did its way back: {what}",
+        f"mend what is named and run `{command}`, then `unbroken up`; to give a resource up as it is: "
+        f"`{command}{skip}`",
+    )
+
+
+def _refuse_data(target: Target, stack: Stack) -> None:
+    """Deleting the stack would forget, or take along, what its failed deployment could not remove."""
+    found = target.aws.cloudformation.resources(stack.name)
+    holding = [resource for resource in found if _may_hold_data(resource)]
+    if holding:
+        raise CannotRun(
+            f"{stack.name} failed to be made ({stack.status}) and still holds "
+            f"{', '.join(named(resource) for resource in holding)}",
+            f"if you need none of it, delete it, then the stack: aws cloudformation delete-stack "
+            f"--stack-name {stack.name} --region {target.region}; then run `unbroken up` again",
+        )
+
+
+def _may_hold_data(resource: StackResource) -> bool:
+    gone = resource.status == "DELETE_COMPLETE" or not resource.physical_id
+    return resource.type_name in HOLDS_DATA and not gone and resource.status != "CREATE_FAILED"
