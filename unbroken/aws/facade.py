@@ -12,6 +12,8 @@ from unbroken.aws.iam import Iam
 from unbroken.aws.identity_center import IdentityCenter
 from unbroken.aws.kms import Kms
 from unbroken.aws.logs import Logs
+from unbroken.aws.observability import Observability
+from unbroken.aws.pricing import Pricing
 from unbroken.aws.quotas import Quotas
 from unbroken.aws.s3 import S3
 from unbroken.aws.sagemaker import SageMaker
@@ -34,6 +36,8 @@ class Aws:
     identity_center: IdentityCenter
     kms: Kms
     logs: Logs
+    observability: Observability
+    pricing: Pricing
     quotas: Quotas
     s3: S3
     sagemaker: SageMaker
@@ -59,6 +63,8 @@ def over(session: Session) -> Aws:
         identity_center=IdentityCenter(session),
         kms=Kms(session),
         logs=Logs(session),
+        observability=Observability(session),
+        pricing=Pricing(session),
         quotas=Quotas(session),
         s3=S3(session),
         sagemaker=SageMaker(session),
