@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import hashlib
 
-from aws_cdk import CfnResource, Duration, RemovalPolicy, Stack, aws_logs, aws_s3
+from aws_cdk import CfnResource, Duration, RemovalPolicy, Stack, aws_kms, aws_logs, aws_s3
 from constructs import Construct
 
+from stacks.base import is_plain
 from stacks.functions import log_statement
+from stacks.permissions import explain
 from unbroken.config import ClusterConfig
 
 _AUTO_DELETE = "Custom::S3AutoDeleteObjectsCustomResourceProvider"
 
 
 def private_bucket(
-    scope: Construct, name: str, *, removal: RemovalPolicy, versioned: bool, bucket_name: str | None = None
+    scope: Construct,
+    name: str,
+    *,
+    removal: RemovalPolicy,
+    versioned: bool,
+    key_arn: str | None,
+    bucket_name: str | None = None,
 ) -> aws_s3.Bucket:
-    """Encrypted, without public access, over TLS only; emptied first if it is to be deleted."""
+    """Encrypted, without public access, over TLS only; emptied first if it is to be deleted.
+
+    A plain template (``unbroken export cloudformation``) has no function that could empty it.
+    """
+    goes = removal is RemovalPolicy.DESTROY
+    key = aws_kms.Key.from_key_arn(scope, f"{name}Key", key_arn) if key_arn else None
     bucket = aws_s3.Bucket(
         scope,
         name,
         bucket_name=bucket_name,
-        encryption=aws_s3.BucketEncryption.S3_MANAGED,
+        encryption=aws_s3.BucketEncryption.KMS if key else aws_s3.BucketEncryption.S3_MANAGED,
+        encryption_key=key,
+        bucket_key_enabled=True if key else None,  # one call to KMS for many objects
         block_public_access=aws_s3.BlockPublicAccess.BLOCK_ALL,
         object_ownership=aws_s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
         enforce_ssl=True,
@@ -29,22 +44,24 @@ def private_bucket(
         versioned=versioned,
         lifecycle_rules=[_tidy(versioned)],
         removal_policy=removal,
-        auto_delete_objects=removal is RemovalPolicy.DESTROY,
+        auto_delete_objects=goes and not is_plain(scope),
     )
-    if bucket.policy and removal is RemovalPolicy.RETAIN:
+    if bucket.policy and not goes:
         bucket.policy.apply_removal_policy(removal)  # a bucket that is kept stays closed to plain HTTP
-    if removal is RemovalPolicy.DESTROY:
+    if goes and not is_plain(scope):
         _own_log_group(Stack.of(scope))
     return bucket
 
 
 def lifecycle_bucket_name(config: ClusterConfig, account: str) -> str:
-    """``sagemaker-...``, unique by cluster, account and region, at most 63 characters.
+    """The bucket that is brought along, else ``sagemaker-...``, at most 63 characters.
 
     HyperPod's own instance policy grants buckets of that prefix only (API reference, ClusterLifeCycleConfig).
     The hash keeps two clusters apart whose names differ in upper case or after the 16th character. Stacks
     other than storage use the name, since CloudFormation looks up a reference anew at each place it stands.
     """
+    if config.storage.lifecycle_bucket:
+        return config.storage.lifecycle_bucket
     digest = hashlib.sha256(config.name.encode()).hexdigest()[:6]
     short = config.name.lower()[:16].rstrip("-")
     return f"sagemaker-{short}-{digest}-{account}-{config.region}"
@@ -70,6 +87,7 @@ def _own_log_group(stack: Stack) -> None:
         raise TypeError("aws-cdk-lib no longer builds the bucket-emptying function as it did")
     handler.add_property_override("LoggingConfig.LogGroup", group.ref)
     role.add_property_deletion_override("ManagedPolicyArns")
-    statement = log_statement(group.attr_arn).to_statement_json()
-    document = {"Version": "2012-10-17", "Statement": [statement]}
+    statement = log_statement(group.attr_arn)
+    document = {"Version": "2012-10-17", "Statement": [statement.policy().to_statement_json()]}
     role.add_property_override("Policies", [{"PolicyName": "logs", "PolicyDocument": document}])
+    explain(role, [statement])

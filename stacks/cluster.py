@@ -6,13 +6,14 @@ from aws_cdk import aws_sagemaker
 from constructs import Construct
 
 from stacks.base import ClusterStack
+from stacks.encryption import Encryption
 from stacks.identity import IdentityStack
+from stacks.lookups import Lookups
 from stacks.network import NetworkStack
 from stacks.storage import StorageStack
 from stacks.uploads import Uploads
-from unbroken.config import ClusterConfig, InstanceGroup
-
-ON_CREATE = "on_create.sh"
+from unbroken.config import ClusterConfig
+from unbroken.render import FileSystems, Surroundings, create_cluster
 
 
 class HyperPodStack(ClusterStack):
@@ -25,44 +26,53 @@ class HyperPodStack(ClusterStack):
         network: NetworkStack,
         storage: StorageStack,
         identity: IdentityStack,
+        encryption: Encryption,
     ) -> None:
         super().__init__(scope, "cluster", config, "Instance groups and lifecycle bundle")
-        self._uploads = Uploads(self, "Uploads", config, storage)
-        self._role_arn = identity.role.role_arn
-        self.cluster = aws_sagemaker.CfnCluster(
-            self,
-            "Cluster",
-            cluster_name=config.name,
-            node_recovery=config.node_recovery,
-            instance_groups=[self._group(group) for group in config.groups()],
-            vpc_config=aws_sagemaker.CfnCluster.VpcConfigProperty(
-                security_group_ids=[network.security_group.attr_group_id],
-                subnets=[network.private_subnet.ref],
-            ),
+        for stack in (network, storage, identity):  # also where all of its values are in the cluster file
+            self.add_stack_dependency(stack)
+        self._config = config
+        self._once = Lookups(self, "Lookup").once
+        uploads = Uploads(self, "Uploads", config, storage, encryption.key_arn)
+        around = Surroundings(
+            execution_role_arn=self._once("ExecutionRole", identity.role_arn),
+            private_subnet_id=network.private_subnet_id,
+            security_group_ids=self._security_groups(network),
+            lifecycle_uri=uploads.lifecycle_uri,
+            file_systems=self._file_systems(storage.file_systems),
+            key_arn=self._once("Key", encryption.key_arn) if encryption.key_arn else None,
+            subnet_ids={one.name: network.subnet_id(one.name) for one in config.network.subnets},
         )
-        # Nodes fetch the bundle as soon as they exist.
-        self.cluster.node.add_dependency(self._uploads)
-        self.outputs({"ClusterName": config.name, "ClusterArn": self.cluster.attr_cluster_arn})
-
-    def _group(self, group: InstanceGroup) -> aws_sagemaker.CfnCluster.ClusterInstanceGroupProperty:
-        """ThreadsPerCore is always said: left out of an update, the service sets it back."""
-        return aws_sagemaker.CfnCluster.ClusterInstanceGroupProperty(
-            instance_group_name=group.name,
-            instance_type=group.instance_type,
-            instance_count=group.num_instances,
-            threads_per_core=group.threads_per_core,
-            execution_role=self._role_arn,
-            life_cycle_config=aws_sagemaker.CfnCluster.ClusterLifeCycleConfigProperty(
-                source_s3_uri=self._uploads.lifecycle_uri, on_create=ON_CREATE
-            ),
-            instance_storage_configs=_volumes(group),
+        self.cluster = self._cluster(around)
+        self.cluster.node.add_dependency(uploads)  # nodes fetch the bundle as soon as they exist
+        self.outputs(
+            {
+                "ClusterName": config.name,
+                "ClusterArn": self.cluster.attr_cluster_arn,
+                "LifecycleUri": uploads.lifecycle_uri,
+            }
         )
 
+    def _cluster(self, around: Surroundings) -> aws_sagemaker.CfnCluster:
+        """The request that the API would take, since CloudFormation's properties have the same names."""
+        cluster = aws_sagemaker.CfnCluster(self, "Cluster")
+        for name, value in create_cluster(self._config, around).items():
+            cluster.add_property_override(name, value)
+        return cluster
 
-def _volumes(
-    group: InstanceGroup,
-) -> list[aws_sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty] | None:
-    if group.ebs_gib is None:
-        return None
-    volume = aws_sagemaker.CfnCluster.ClusterEbsVolumeConfigProperty(volume_size_in_gb=group.ebs_gib)
-    return [aws_sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=volume)]
+    def _security_groups(self, network: NetworkStack) -> list[str]:
+        """Once for the whole cluster, and again in every group that has further ones or a subnet of its own."""
+        own = any(group.subnet or group.security_group_ids for group in self._config.groups())
+        ids = network.security_group_ids
+        return [self._once(f"SecurityGroup{n}", value) for n, value in enumerate(ids)] if own else ids
+
+    def _file_systems(self, systems: FileSystems) -> FileSystems:
+        """In ``api`` mode every group names them."""
+        if self._config.slurm.mode != "api":
+            return systems
+        home = systems.home_dns_name
+        return FileSystems(
+            self._once("FileSystemDnsName", systems.fsx_dns_name),
+            self._once("FileSystemMountName", systems.fsx_mount_name),
+            self._once("HomeDnsName", home) if home else None,
+        )

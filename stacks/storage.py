@@ -1,87 +1,97 @@
-"""FSx for Lustre, the data bucket linked to it, and the bucket of the lifecycle bundle.
+"""What outlives a cluster: file systems, the data bucket linked to them, and the bucket of the bundle.
 
-L1 constructs for FSx: CDK's own Lustre construct lacks several of its properties.
+Parts that are brought along are not made; the outputs carry what the cluster file says of them.
 """
 
 from __future__ import annotations
 
-from aws_cdk import RemovalPolicy, aws_fsx
+from aws_cdk import RemovalPolicy, aws_s3
 from constructs import Construct
 
-from stacks.base import ClusterStack, data_removal
+from stacks.base import ClusterStack, removal
 from stacks.buckets import lifecycle_bucket_name, private_bucket
+from stacks.encryption import Encryption
+from stacks.home import home
+from stacks.lustre import lustre
 from stacks.network import NetworkStack
-from unbroken.config import ClusterConfig, StorageConfig
-
-_EVENTS = ["NEW", "CHANGED", "DELETED"]
+from stacks.repositories import repositories
+from unbroken.config import ClusterConfig
+from unbroken.render import FileSystems
 
 
 class StorageStack(ClusterStack):
-    """What outlives a cluster."""
+    """``file_systems``, ``data_bucket_name`` and ``lifecycle_bucket_name`` are for the cluster stack."""
 
-    def __init__(self, scope: Construct, config: ClusterConfig, network: NetworkStack) -> None:
+    def __init__(
+        self, scope: Construct, config: ClusterConfig, network: NetworkStack, encryption: Encryption
+    ) -> None:
         super().__init__(scope, "storage", config, "Storage")
-        removal = data_removal(config)
-        self.data_bucket = private_bucket(self, "DataBucket", removal=removal, versioned=True)
-        self.lifecycle_bucket = private_bucket(
-            self,
-            "LifecycleBucket",
-            removal=RemovalPolicy.DESTROY,
-            versioned=False,
-            bucket_name=lifecycle_bucket_name(config, self.account),
-        )
-        self.file_system = self._file_system(config.storage, network, removal)
-        self._link(config.storage, removal)
-        self.outputs(
+        self._config, self._network, self._key_arn = config, network, encryption.key_arn
+        self.lifecycle_bucket_name = self._lifecycle_bucket()
+        data_bucket = self._data_bucket()
+        self.data_bucket_name = data_bucket.bucket_name if data_bucket else None
+        file_system_id, dns_name, mount_name = self._file_system(data_bucket)
+        home_id, home_dns_name = self._home()
+        self.file_systems = FileSystems(dns_name, mount_name, home_dns_name)
+        self._tell(
             {
-                "FileSystemId": self.file_system.ref,
-                "FileSystemDnsName": self.file_system.attr_dns_name,
-                "FileSystemMountName": self.file_system.attr_lustre_mount_name,
-                "DataBucketName": self.data_bucket.bucket_name,
-                "LifecycleBucketName": self.lifecycle_bucket.bucket_name,
+                "FileSystemId": file_system_id,
+                "FileSystemDnsName": dns_name,
+                "FileSystemMountName": mount_name,
+                "DataBucketName": self.data_bucket_name,
+                "LifecycleBucketName": self.lifecycle_bucket_name,
+                "HomeFileSystemId": home_id,
+                "HomeDnsName": home_dns_name,
+                "KmsKeyArn": self._key_arn,
             }
         )
 
-    def _file_system(
-        self, storage: StorageConfig, network: NetworkStack, removal: RemovalPolicy
-    ) -> aws_fsx.CfnFileSystem:
-        file_system = aws_fsx.CfnFileSystem(
-            self,
-            "FileSystem",
-            file_system_type="LUSTRE",
-            file_system_type_version="2.15",
-            storage_type="SSD",
-            storage_capacity=storage.capacity_gib,
-            subnet_ids=[network.private_subnet.ref],
-            security_group_ids=[network.security_group.attr_group_id],
-            lustre_configuration=aws_fsx.CfnFileSystem.LustreConfigurationProperty(
-                deployment_type="PERSISTENT_2",
-                per_unit_storage_throughput=storage.throughput_mbps_per_tib,
-                data_compression_type=storage.compression,
-            ),
-        )
-        file_system.apply_removal_policy(removal)
-        return file_system
+    def _tell(self, values: dict[str, str | None]) -> None:
+        self.outputs({name: value for name, value in values.items() if value is not None})
 
-    def _link(self, storage: StorageConfig, removal: RemovalPolicy) -> None:
-        """Changes on either side reach the other; PERSISTENT_2 has no older way to do this."""
-        link = aws_fsx.CfnDataRepositoryAssociation(
+    def _file_system(self, data_bucket: aws_s3.Bucket | None) -> tuple[str, str, str]:
+        """Id, DNS name and mount name of the shared file system. One that is there keeps its own links."""
+        storage = self._config.storage
+        if storage.existing:
+            return storage.existing.file_system_id, storage.existing.dns_name, storage.existing.mount_name
+        policy = removal(storage.deletion)
+        made = lustre(self, storage, self._network, self._key_arn, policy)
+        repositories(self, made, storage.data_repositories, data_bucket, policy)
+        return made.ref, made.attr_dns_name, made.attr_lustre_mount_name
+
+    def _home(self) -> tuple[str | None, str | None]:
+        """Id and DNS name of the file system for home directories, if there is one."""
+        section = self._config.home
+        if section is None:
+            return None, None
+        if section.existing:
+            return section.existing.file_system_id, section.existing.dns_name
+        made = home(self, self._config, section, self._network, self._key_arn)
+        return made.ref, made.attr_dns_name
+
+    def _data_bucket(self) -> aws_s3.Bucket | None:
+        """The cluster's own, if a folder mirrors it."""
+        storage = self._config.storage
+        if storage.existing or all(link.bucket for link in storage.data_repositories):
+            return None
+        return private_bucket(
             self,
-            "DataLink",
-            file_system_id=self.file_system.ref,
-            file_system_path=storage.data_repositories[0].path,
-            data_repository_path=f"s3://{self.data_bucket.bucket_name}",
-            batch_import_meta_data_on_create=True,
-            s3=aws_fsx.CfnDataRepositoryAssociation.S3Property(
-                auto_import_policy=aws_fsx.CfnDataRepositoryAssociation.AutoImportPolicyProperty(
-                    events=_EVENTS
-                ),
-                auto_export_policy=aws_fsx.CfnDataRepositoryAssociation.AutoExportPolicyProperty(
-                    events=_EVENTS
-                ),
-            ),
+            "DataBucket",
+            removal=removal(storage.deletion),
+            versioned=True,
+            key_arn=self._key_arn,
         )
-        link.apply_removal_policy(removal)
-        # The link is checked against the bucket as it is made, so the bucket's policy comes first; it
-        # goes before the bucket is emptied, or exports would fill that again.
-        link.node.add_dependency(self.data_bucket)
+
+    def _lifecycle_bucket(self) -> str:
+        """Holds nothing but what can be rendered again, so it always goes with its stack."""
+        name = lifecycle_bucket_name(self._config, self.account)
+        if not self._config.storage.lifecycle_bucket:
+            private_bucket(
+                self,
+                "LifecycleBucket",
+                removal=RemovalPolicy.DESTROY,
+                versioned=False,
+                key_arn=self._key_arn,
+                bucket_name=name,
+            )
+        return name

@@ -49,12 +49,12 @@ def deployed(
     data_bucket: str | None,
     training_uri: str,
     home_dns_name: str | None = None,
-    prometheus_remote_write_url: str | None = None,
 ) -> str:
     """Return deployed.json: where this deployment's file systems, buckets, training code and services are.
 
     training_uri ends in a slash: it is an S3 prefix (s3://bucket/training/<hash>/). What a cluster does
-    without is null: a data bucket of its own, a file system for home directories, a Prometheus workspace.
+    without is null: a data bucket of its own, a file system for home directories, a Prometheus workspace. One
+    that is yet to be made is null too, since a cluster does not wait for it.
     """
     database = config.slurm.accounting_database
     return _text(
@@ -66,10 +66,18 @@ def deployed(
             "lifecycle_bucket": lifecycle_bucket,
             "data_bucket": data_bucket,
             "training_uri": training_uri,
-            "prometheus_remote_write_url": prometheus_remote_write_url,
+            "prometheus_remote_write_url": _remote_write_url(config),
             "accounting_secret_arn": database.secret_arn if database else None,
         }
     )
+
+
+def _remote_write_url(config: ClusterConfig) -> str | None:
+    """Of a workspace that the cluster file names (Managed Prometheus user guide, "Set up ingestion")."""
+    workspace = config.observability.prometheus
+    if workspace in ("none", "create"):
+        return None
+    return f"https://aps-workspaces.{config.region}.amazonaws.com/workspaces/{workspace}/api/v1/remote_write"
 
 
 def _text(document: dict[str, object]) -> str:

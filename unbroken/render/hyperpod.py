@@ -118,7 +118,7 @@ def _slurm(config: ClusterConfig) -> dict[str, Any]:
 
 
 def _override(group: InstanceGroup, around: Surroundings) -> dict[str, Any] | None:
-    """A group's own subnet and further security groups; the cluster's own groups stay, for EFA and the mounts."""
+    """A group's own subnet and further security groups; the cluster's own stay, for EFA and the mounts."""
     if group.subnet is None and not group.security_group_ids:
         return None
     subnet = around.private_subnet_id

@@ -34,6 +34,7 @@ def schema() -> dict[str, Any]:
     return loaded
 
 
+EURO: dict[str, object] = {"region": "eu-central-1", "network": {"availability_zone_id": "euc1-az1"}}
 LOGIN: dict[str, object] = {"login_groups": [{"name": "login-group"}]}
 OTHER: dict[str, object] = {
     "storage": {"mount_path": "/shared"},
@@ -129,6 +130,15 @@ def test_what_a_cluster_does_without_is_null() -> None:
         "prometheus_remote_write_url",
         "accounting_secret_arn",
     }
+
+
+def test_metrics_go_to_a_workspace_that_is_there() -> None:
+    workspace = "ws-01234567-89ab-cdef-0123-456789abcdef"
+    named = cluster(observability={"prometheus": workspace}, **EURO)
+    places = {"fsx_dns_name": "a", "fsx_mount_name": "b", "lifecycle_bucket": "c", "data_bucket": None}
+    text = render.deployed(named, **places, training_uri="s3://c/training/0/")
+    host = "https://aps-workspaces.eu-central-1.amazonaws.com"
+    assert json.loads(text)["prometheus_remote_write_url"] == f"{host}/workspaces/{workspace}/api/v1/remote_write"
 
 
 def test_tokens_pass_through_unchanged() -> None:

@@ -27,7 +27,7 @@ def around(**changes: Any) -> hyperpod.Surroundings:
         "private_subnet_id": "subnet-1",
         "security_group_ids": ["sg-1"],
         "lifecycle_uri": BUNDLE,
-        "file_systems": hyperpod.FileSystems(LUSTRE, "abcd", HOME),
+        "file_systems": render.FileSystems(LUSTRE, "abcd", HOME),
         "subnet_ids": {"spare-zone": "subnet-2"},
     }
     return hyperpod.Surroundings(**(values | changes))
