@@ -11,7 +11,7 @@ from unbroken.config.encryption import EncryptionConfig
 from unbroken.config.groups import ControllerGroup, InstanceGroup, LoginGroup, TrainingPlan, WorkerGroup
 from unbroken.config.home import ExistingHome, HomeConfig
 from unbroken.config.identity import IdentityConfig
-from unbroken.config.load import find, load
+from unbroken.config.load import find, load, loads
 from unbroken.config.logs import LogsConfig
 from unbroken.config.network import ExistingNetwork, NetworkConfig, SubnetConfig
 from unbroken.config.observability import ObservabilityConfig
@@ -63,4 +63,5 @@ __all__ = [
     "WorkerGroup",
     "find",
     "load",
+    "loads",
 ]

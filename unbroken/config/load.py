@@ -44,7 +44,12 @@ def find(explicit: str | None, env: Mapping[str, str]) -> Path:
 
 def load(path: Path) -> ClusterConfig:
     """Read and check one file. Raises ConfigError with all problems; nothing is created or contacted."""
-    root = _compose(path, _text(path))
+    return loads(_text(path), path)
+
+
+def loads(text: str, path: Path) -> ClusterConfig:
+    """As ``load``, from a text; ``path`` is what messages call it."""
+    root = _compose(path, text)
     reading = source.Reading()
     data = reading.value(root)
     problems = [_problem(path, mark, fault) for mark, fault in reading.faults]

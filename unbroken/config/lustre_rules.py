@@ -219,14 +219,12 @@ def _repositories(storage: StorageConfig) -> Iterator[Fault]:
 def _supported_repositories(storage: StorageConfig) -> Iterator[Fault]:
     if not storage.data_repositories or storage.existing is not None:
         return
-    count = f"{len(storage.data_repositories)} folders"
-    hint = "use data_repositories: []"
     if storage.deployment_type == "SCRATCH_1" or storage.storage_type == "INTELLIGENT_TIERING":
-        rule = f"linked to buckets: FSx does not offer this for {_kind(storage)}"
-        yield Fault(("data_repositories",), count, rule, hint)
+        rule = f"cannot be: FSx links no buckets to {_kind(storage)}"
+        yield Fault(("data_repositories",), None, rule, "use data_repositories: []")
     elif storage.lustre_version == "2.10":
-        rule = "linked to buckets: FSx does not offer this for Lustre 2.10"
-        yield Fault(("data_repositories",), count, rule, "use lustre_version: 2.15 in quotes")
+        rule = "cannot be: FSx links no buckets to Lustre 2.10"
+        yield Fault(("data_repositories",), None, rule, 'use lustre_version: "2.15"')
 
 
 def _inside(path: str, other: str) -> bool:

@@ -137,7 +137,10 @@ def test_the_jobs_partition_holds_nodes_of_one_type() -> None:
     [
         ({"user": UserConfig(name="unbroken")}, "where the training code is"),
         ({"user": UserConfig(name="data")}, "is where the home of the user is"),
-        ({"storage": StorageConfig(data_repositories=[DataRepository(path="/unbroken/env")])}, "is where the training code is"),
+        (
+            {"storage": StorageConfig(data_repositories=[DataRepository(path="/unbroken/env")])},
+            "is where the training code is",
+        ),
         ({"storage": StorageConfig(mount_path="/lustre")}, "is not on the file system"),
     ],
 )
