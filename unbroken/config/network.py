@@ -31,6 +31,11 @@ def _subnet_id(value: str) -> str:
     return value
 
 
+def _plain(name: str) -> str:
+    """As the name is in outputs of the stack."""
+    return name.replace("-", "").lower()
+
+
 class SubnetConfig(Section):
     """A further private subnet, for groups whose capacity is in another zone."""
 
@@ -59,7 +64,7 @@ class NetworkConfig(Section):
     availability_zone_id: ZoneId = "usw2-az4"
     """The zone that has the capacity, by id; nodes and file system share it."""
     vpc_cidr: Cidr = "10.0.0.0/16"
-    """Addresses of the VPC."""
+    """Addresses of the VPC. Beside ``existing`` for a ``home`` only, which exports to them."""
     public_subnet_cidr: Cidr = "10.0.0.0/24"
     """Addresses of the subnet that holds the NAT gateway only."""
     private_subnet_cidr: Cidr = "10.0.128.0/17"
@@ -77,7 +82,7 @@ class NetworkConfig(Section):
     def faults(self) -> Iterator[Fault]:
         """Subnets lie inside the VPC and apart from each other; with a VPC of one's own, there are none."""
         if self.existing is not None:
-            yield from ineffective(self, {"existing", "availability_zone_id"}, "network.existing")
+            yield from ineffective(self, {"existing", "availability_zone_id", "vpc_cidr"}, "network.existing")
             return
         if self.no_internet and "public_subnet_cidr" in self.model_fields_set:
             rule = "has no effect with no_internet: there is no public subnet"
@@ -105,8 +110,9 @@ class NetworkConfig(Section):
     def _names(self) -> Iterator[Fault]:
         names = [subnet.name for subnet in self.subnets]
         for index, name in enumerate(names):
-            if name in names[:index]:
-                yield Fault(("subnets", index, "name"), name, "names two subnets", "give each its own name")
+            if _plain(name) in map(_plain, names[:index]):
+                rule = "names two subnets (hyphens and case make no difference)"
+                yield Fault(("subnets", index, "name"), name, rule, "give each its own name")
             if is_subnet_id(name):
                 rule = "reads like the id of a subnet that is there already"
                 yield Fault(("subnets", index, "name"), name, rule, "use a name such as spare-zone")

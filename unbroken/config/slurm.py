@@ -29,8 +29,8 @@ class AccountingDatabase(Section):
     """Host name of the server, reachable from the private subnet."""
     secret_arn: Annotated[str, AfterValidator(_secret_arn)]
     """Secret with the user's name and password."""
-    name: Annotated[str, Field(pattern=r"^[0-9A-Za-z_$]{1,64}$")] = "slurm_acct_db"
-    """Name of the database."""
+    name: Annotated[str, Field(pattern=r"^[0-9A-Za-z_$]{1,64}$")] | None = None
+    """Name of the database; ``slurm_acct_db_<cluster id>``, AWS's default, unless given."""
     port: Annotated[int, Field(ge=1, le=65535)] = 3306
     """Port of the server."""
 

@@ -10,14 +10,24 @@ from pydantic import AfterValidator, Field
 
 from unbroken.config.section import Fault, Section, refusal
 
+_CRON = " ".join(
+    (
+        r"([0-5]?\d)",
+        r"([01]?\d|2[0-3])",
+        r"(0?[1-9]|[12]\d|3[01]|\?)",
+        r"(0?[1-9]|1[0-2]|\*(/([1-9]|1[0-2]))?)",
+        r"(MON|TUE|WED|THU|FRI|SAT|SUN|[1-7](#[1-5]|L)?|\?|L)",
+        r"(20[2-9]\d|\*)",
+    )
+)
+"""Minute, hour, day, month, weekday and year, as CloudFormation's schema of the cluster has them."""
+
 
 def _schedule(value: str) -> str:
-    """Six fields, with ``?`` for one of the two kinds of day (EventBridge user guide, cron expressions)."""
-    found = re.fullmatch(r"cron\(([0-9A-Z*?,/#\- ]+)\)", value)
-    fields = found.group(1).split() if found else []
-    if len(fields) != 6 or (fields[2] == "?") == (fields[4] == "?") or len(value) > 256:
-        rule = "is not a schedule: minutes, hours, day of month, month, day of week and year, one day a ?"
-        raise refusal(rule, "write it as cron(0 3 ? * SUN *), in UTC")
+    found = re.fullmatch(rf"cron\({_CRON}\)", value)
+    if found is None or value.count("?") != 1:
+        rule = "is not a schedule: minute, hour, day, month, weekday and year, with ? for one of the days"
+        raise refusal(rule, "write it as cron(0 3 ? * SUN *) or cron(0 3 1 * ? *), in UTC")
     return value
 
 

@@ -240,6 +240,8 @@ def test_minimum_counts_are_for_continuous_provisioning() -> None:
         ({"image_id": "ami-0123456789abcdef0", "auto_patch": {}}, "together with auto_patch"),
         ({"scheduled_update": {"schedule": "cron(0 3 * * * *)"}}, "is not a schedule"),
         ({"scheduled_update": {"schedule": "rate(1 day)"}}, "is not a schedule"),
+        ({"scheduled_update": {"schedule": "cron(0 3 ? * SAT#1 *)"}}, "is not a schedule"),
+        ({"scheduled_update": {"schedule": "cron(0 3 ? * ? *)"}}, "is not a schedule"),
         ({"scheduled_update": {"schedule": "cron(0 3 ? * SUN)"}}, "is not a schedule"),
     ],
 )
@@ -255,7 +257,7 @@ def test_groups_that_contradict_themselves(group: dict[str, Any], message: str) 
         {"training_plan": plan("usw2-az4")},
         {"image_id": "ami-0123456789abcdef0"},
         {"auto_patch": {"strategy": "WhenAllIdle"}},
-        {"scheduled_update": {"schedule": "cron(0 3 ? * SAT#1 *)", "rolling": {"max_nodes": 2}}},
+        {"scheduled_update": {"schedule": "cron(0 3 ? * 7#1 *)", "rolling": {"max_nodes": 2}}},
     ],
     ids=str,
 )
@@ -405,6 +407,11 @@ def test_scratch_file_systems_take_no_key() -> None:
     assert told(storage=scratch) == []
 
 
+def test_a_home_in_a_vpc_there_is_needs_its_addresses() -> None:
+    assert "network.vpc_cidr: is missing: the created home" in told(network={"existing": VPC}, home={})[0]
+    assert told(network={"existing": VPC, "vpc_cidr": "172.31.0.0/16"}, home={}) == []
+
+
 def test_home_and_shared_file_system_are_apart() -> None:
     assert told(home={}) == []
     assert "home.mount_path: /fsx/home and storage.mount_path" in told(home={"mount_path": "/fsx/home"})[0]
@@ -448,7 +455,10 @@ def test_a_file_system_over_efa_needs_workers_with_efa() -> None:
             {"subnets": [{**SPARE, "cidr": "10.0.128.0/20"}]},
             "10.0.128.0/20 overlaps another subnet, 10.0.128.0/17",
         ),
-        ({"subnets": [SPARE, {**SPARE, "cidr": "10.0.16.0/20"}]}, "subnets[1].name: spare names two subnets"),
+        (
+            {"subnets": [SPARE, {**SPARE, "name": "Spa-re", "cidr": "10.0.16.0/20"}]},
+            "subnets[1].name: Spa-re names two subnets",
+        ),
         ({"subnets": [{**SPARE, "name": "subnet-0123456789"}]}, "reads like the id of a subnet"),
         ({"subnets": [{**SPARE, "name": "a_b"}]}, "does not have the form"),
     ],

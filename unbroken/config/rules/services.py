@@ -1,4 +1,4 @@
-"""What other services allow: keys for file systems."""
+"""What file systems need of keys and network."""
 
 from __future__ import annotations
 
@@ -22,4 +22,19 @@ def _key_of_file_system(cluster: Sections) -> Iterator[Fault]:
         )
 
 
-RULES: tuple[Rule, ...] = (_key_of_file_system,)
+@reads("network", "home")
+def _addresses_of_a_vpc_there_is(cluster: Sections) -> Iterator[Fault]:
+    """A created home exports to the addresses of the VPC, which the file does not know of one there is."""
+    network, made = cluster.network, cluster.home is not None and cluster.home.existing is None
+    if network.existing is None:
+        return
+    given, where = "vpc_cidr" in network.model_fields_set, ("network", "vpc_cidr")
+    if made and not given:
+        hint = "add it under network; the console shows it as the VPC's IPv4 CIDR"
+        yield Fault(where, None, "is missing: the created home is exported to these addresses", hint)
+    elif given and not made:
+        rule = "has no effect beside network.existing without a home to be made"
+        yield Fault(where, None, rule, "remove it, or remove network.existing")
+
+
+RULES: tuple[Rule, ...] = (_key_of_file_system, _addresses_of_a_vpc_there_is)
