@@ -36,6 +36,12 @@ class S3:
             raise
         return Bucket(name, found.get("BucketRegion", ""))
 
+    def own_buckets(self) -> list[str]:
+        """Names of all buckets of this account, in every region."""
+        return [
+            one["Name"] for one in self._session.ask("s3", "list_buckets", "own buckets").get("Buckets", ())
+        ]
+
     def holds(self, bucket: str, prefix: str) -> bool:
         """Whether there is any object under the prefix."""
         found = self._session.ask(

@@ -84,17 +84,28 @@ def _substituted(text: str, place: Place) -> str | None:
 
 
 def followed(value: Any, area: str, templates: Mapping[str, Template]) -> tuple[str, str] | None:
-    """Area and logical id of what a reference leads to, also across stacks; None for anything else."""
+    """Area and logical id of what a reference leads to, also across stacks; None for anything else.
+
+    A parameter of Systems Manager that hands a value on is passed through.
+    """
     if not isinstance(value, dict) or len(value) != 1:
         return None
     [(function, argument)] = value.items()
-    if function == "Ref" and argument in templates[area].document.get("Resources", {}):
-        return area, argument
-    if function == "Fn::GetAtt":
-        return area, argument[0] if isinstance(argument, list) else argument.partition(".")[0]
     if function == "Fn::GetStackOutput":
         return _through_output(argument, templates)
-    return None
+    if function not in ("Ref", "Fn::GetAtt"):
+        return None
+    name = argument if isinstance(argument, str) else argument[0]
+    return _through_parameter(name.partition(".")[0], area, templates)
+
+
+def _through_parameter(name: str, area: str, templates: Mapping[str, Template]) -> tuple[str, str] | None:
+    body = templates[area].document.get("Resources", {}).get(name)
+    if body is None:
+        return None
+    if body["Type"] == "AWS::SSM::Parameter":
+        return followed(body["Properties"]["Value"], area, templates)
+    return area, name
 
 
 def _through_output(argument: Mapping[str, Any], templates: Mapping[str, Template]) -> tuple[str, str] | None:
