@@ -50,7 +50,7 @@ class Follower:
         self._asked = (stack.id or stack.name) if stack else name
         self.seen: list[StackEvent] = []
         """What happened since, oldest first."""
-        self._last = self._newest() if stack else ""
+        self._last = target.aws.cloudformation.newest_event(self._asked)
 
     def look(self) -> None:
         """Tell what is new."""
@@ -62,9 +62,6 @@ class Follower:
             words = told_of(event, self.name)
             if words and (failed(event) or last[event.logical_id] == event.id):
                 self._told(words)
-
-    def _newest(self) -> str:
-        return self._target.aws.cloudformation.newest_event(self._asked)
 
 
 def told_of(event: StackEvent, stack: str) -> str:

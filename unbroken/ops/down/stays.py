@@ -26,10 +26,10 @@ Commands = Callable[[str], Sequence[str]]
 
 def _bucket(name: str) -> Sequence[str]:
     versions = "{Objects: [Versions,DeleteMarkers][][].{Key:Key,VersionId:VersionId}}"
-    listed = f"aws s3api list-object-versions --bucket {name} --max-items 1000 --query '{versions}'"
+    listed = f"aws s3api list-object-versions --bucket {name} --max-items 1000 --output json"
     return (
-        f'aws s3api delete-objects --bucket {name} --delete "$({listed} --output json)"  '
-        "# until none are left",
+        f"aws s3api delete-objects --bucket {name} --delete \"$({listed} --query '{versions}')\"  "
+        "# again until the bucket is empty",
         f"aws s3api delete-bucket --bucket {name}",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unbroken.aws import Aws, AwsError
+from unbroken.aws.cloudformation import StackEvent
 from unbroken.ops.stacks import failures
 from unbroken.ops.stages import StageFailed
 from unbroken.ops.up.lifecycle import SUCCEEDED
@@ -12,23 +13,33 @@ from unbroken.ops.up.watch import CLUSTER, Watch
 def cause(watch: Watch, aws: Aws, cdk: StageFailed) -> StageFailed:
     """The failure in AWS's words and the nodes'; what cdk said where AWS tells of no failed resource."""
     try:
-        watch.current.look()
-        event = next(failures(watch.current.seen, watch.current.name), None)
-        hint = _what_now(aws, watch.current.name)
+        stack, event = _first_failure(watch)
+        hint = _what_now(aws, stack)
     except AwsError as error:
         cdk.hint = f"{cdk.hint}; AWS could not be asked for more: {error}"
         return cdk
     if event is None:
         return cdk
-    message = f"{watch.current.name}: {event.logical_id} ({event.resource_type}) failed: {event.reason}"
+    message = f"{stack}: {event.logical_id} ({event.resource_type}) failed: {event.reason}"
     if event.resource_type == CLUSTER:
         return _of_cluster(watch, message, hint)
     return StageFailed(message, hint)
 
 
+def _first_failure(watch: Watch) -> tuple[str, StackEvent | None]:
+    """The stack and the event; no event where no resource failed by itself."""
+    found = []
+    for follower in watch.followers:
+        follower.look()
+        found += [(event.time, follower.name, event) for event in failures(follower.seen, follower.name)]
+    _, stack, event = min(found, default=(None, "", None), key=lambda one: one[0])
+    return stack, event
+
+
 def _of_cluster(watch: Watch, message: str, hint: str) -> StageFailed:
     """A cluster fails for its nodes' sake; the service's own message leaves out what went wrong there."""
-    watch.lifecycle.begin(next(e.time for e in watch.current.seen if e.resource_type == CLUSTER))
+    events = [event for one in watch.followers for event in one.seen if event.resource_type == CLUSTER]
+    watch.lifecycle.begin(events[0].time)
     watch.lifecycle.read()
     node, said = _first_node(watch)
     if not node:
@@ -50,7 +61,7 @@ def _first_node(watch: Watch) -> tuple[str, str]:
 
 
 def _what_now(aws: Aws, name: str) -> str:
-    stack = aws.cloudformation.stack(name)
+    stack = aws.cloudformation.stack(name) if name else None
     state = f"{name} is {stack.status}" if stack else f"{name} is gone"
     again = "mend the cause, then run `unbroken up` again"
     return f"{state}; {again}, which first removes what the failed deployment left"

@@ -17,7 +17,7 @@ FEW_NODES = 16
 
 
 class Watch:
-    """Follows stacks that are deployed one after another, the cluster's nodes among them."""
+    """Follows stacks while cdk deploys them, and the nodes while the cluster comes up."""
 
     def __init__(self, target: Target, cluster: str, stacks: Sequence[str], told: Told) -> None:
         self._target, self._cluster, self._told = target, cluster, told
@@ -26,7 +26,7 @@ class Watch:
         self.lifecycle = LifecycleLog(target.aws, cluster)
         self.failed_nodes: dict[str, str] = {}
         """By ``<group>/<instance id>``, the service's message of a node that failed."""
-        self.current = self.followers[0]
+        self._open = list(self.followers)
         self._next = float("-inf")
         self._counts = ""
         self._blind = False
@@ -35,9 +35,7 @@ class Watch:
         """cdk said that this stack is ready."""
         self._look()
         self._told(f"stack {stack} is ready")
-        names = [follower.name for follower in self.followers]
-        if stack in names[:-1]:
-            self.current = self.followers[names.index(stack) + 1]
+        self._open = [follower for follower in self._open if follower.name != stack]
 
     def look(self) -> None:
         """Tell what is new, as often as the target's pace allows."""
@@ -50,7 +48,8 @@ class Watch:
         if self._blind:
             return
         try:
-            self.current.look()
+            for follower in self._open:
+                follower.look()
             if self._nodes_come():
                 self._look_at_nodes()
         except AwsError as error:
@@ -59,7 +58,7 @@ class Watch:
 
     def _nodes_come(self) -> bool:
         """Whether the cluster is being made or changed now; the lifecycle log begins there."""
-        events = [event for event in self.current.seen if event.resource_type == CLUSTER]
+        events = [event for one in self._open for event in one.seen if event.resource_type == CLUSTER]
         if not events or not events[-1].status.endswith("_IN_PROGRESS"):
             return False
         self.lifecycle.begin(events[0].time)
