@@ -61,7 +61,7 @@ class HyperPodStack(ClusterStack):
         return cluster
 
     def _security_groups(self, network: NetworkStack) -> list[str]:
-        """Once for the whole cluster, and again in every group that has further ones or a subnet of its own."""
+        """Named once, and again in every group that has further ones or a subnet of its own."""
         own = any(group.subnet or group.security_group_ids for group in self._config.groups())
         ids = network.security_group_ids
         return [self._once(f"SecurityGroup{n}", value) for n, value in enumerate(ids)] if own else ids

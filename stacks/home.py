@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
-
 from aws_cdk import RemovalPolicy, aws_fsx
 from constructs import Construct
 
@@ -45,26 +43,13 @@ def _configuration(section: HomeConfig, network: NetworkConfig, policy: RemovalP
         options=["DELETE_CHILD_VOLUMES_AND_SNAPSHOTS"] if goes else None,
         root_volume_configuration=aws_fsx.CfnFileSystem.RootVolumeConfigurationProperty(
             data_compression_type=section.compression,
-            nfs_exports=[
-                aws_fsx.CfnFileSystem.NfsExportsProperty(
-                    client_configurations=[_client(cidr) for cidr in clients(network)]
-                )
-            ],
+            nfs_exports=[aws_fsx.CfnFileSystem.NfsExportsProperty(client_configurations=[_clients(network)])],
         ),
     )
 
 
-def clients(network: NetworkConfig) -> list[str]:
-    """Who may mount it: addresses of the VPC, and of subnets outside its first range.
-
-    Nodes make each user's directory as root, so root is not squashed; nobody outside the VPC is a client.
-    """
-    vpc = IPv4Network(network.vpc_cidr)
-    further = {subnet.cidr for subnet in network.subnets if not IPv4Network(subnet.cidr).subnet_of(vpc)}
-    return [network.vpc_cidr, *sorted(further)]
-
-
-def _client(cidr: str) -> aws_fsx.CfnFileSystem.ClientConfigurationsProperty:
+def _clients(network: NetworkConfig) -> aws_fsx.CfnFileSystem.ClientConfigurationsProperty:
+    """Nodes make each user's directory as root, so root is not squashed; only the VPC is a client."""
     return aws_fsx.CfnFileSystem.ClientConfigurationsProperty(
-        clients=cidr, options=["rw", "sync", "no_root_squash"]
+        clients=network.vpc_cidr, options=["rw", "sync", "no_root_squash"]
     )

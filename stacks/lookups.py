@@ -1,7 +1,8 @@
 """Values of other stacks that stand at many places of one stack.
 
-CloudFormation asks for a value of another stack anew at each place it stands, and about 75 of them are refused
-for asking too often (aws-cdk issue 38010). A parameter of this stack asks once; its places refer to that.
+CloudFormation asks for a value of another stack anew at each place it stands, and with about 75 of them it is
+refused for asking too often (aws-cdk issue 38010). A parameter of this stack asks once; its places refer to
+that.
 """
 
 from __future__ import annotations

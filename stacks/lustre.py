@@ -1,8 +1,8 @@
 """The shared file system: FSx for Lustre of every deployment type.
 
 An L1 construct: CDK's own Lustre construct lacks several of its properties. What a type does not take is not
-in the cluster file (unbroken/config/storage.py), so whatever is there is said. The hour of weekly maintenance is
-left to the service, which spreads it.
+in the cluster file (unbroken/config/storage.py), so whatever is there is said. The hour of the weekly
+maintenance is left to the service, which spreads it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def lustre(
     key_arn: str | None,
     removal: RemovalPolicy,
 ) -> aws_fsx.CfnFileSystem:
-    """Scratch file systems are encrypted with a key of FSx's own and take none (API reference, CreateFileSystem)."""
+    """The file system of the cluster file, in the nodes' subnet and security groups."""
     file_system = aws_fsx.CfnFileSystem(
         scope,
         "FileSystem",
@@ -33,7 +33,7 @@ def lustre(
         storage_capacity=storage.capacity_gib,
         subnet_ids=[network.private_subnet_id],
         security_group_ids=network.security_group_ids,
-        kms_key_id=key_arn if storage.deployment_type.startswith("PERSISTENT") else None,
+        kms_key_id=key_arn,
         lustre_configuration=_configuration(storage),
     )
     file_system.apply_removal_policy(removal)

@@ -1,4 +1,4 @@
-"""Folders of the shared file system that mirror buckets: data repository associations, and our data bucket."""
+"""Folders of the shared file system that mirror buckets: FSx's data repository associations."""
 
 from __future__ import annotations
 

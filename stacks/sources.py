@@ -1,4 +1,4 @@
-"""Sources of an upload that remember where CDK put them, so that reading them can be granted object by object."""
+"""Sources of an upload that remember where CDK put them: reading them is granted object by object."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Uploads(Construct):
             upload.node.add_dependency(policy)
 
     def _written(self) -> list[Recorded]:
-        """Files whose values only CloudFormation knows. In ``api`` mode HyperPod asks for no file of its own."""
+        """Files whose values only CloudFormation knows. In ``api`` mode HyperPod asks for none of its own."""
         systems = self._storage.file_systems
         deployed = render.deployed(
             self._config,

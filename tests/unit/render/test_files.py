@@ -135,7 +135,7 @@ def test_what_a_cluster_does_without_is_null() -> None:
 def test_metrics_go_to_a_workspace_that_is_there() -> None:
     workspace = "ws-01234567-89ab-cdef-0123-456789abcdef"
     named = cluster(observability={"prometheus": workspace}, **EURO)
-    places = {"fsx_dns_name": "a", "fsx_mount_name": "b", "lifecycle_bucket": "c", "data_bucket": None}
+    places = {"fsx_dns_name": "a", "fsx_mount_name": "b", "lifecycle_bucket": "c", "data_bucket": "d"}
     text = render.deployed(named, **places, training_uri="s3://c/training/0/")
     host = "https://aps-workspaces.eu-central-1.amazonaws.com"
     assert json.loads(text)["prometheus_remote_write_url"] == f"{host}/workspaces/{workspace}/api/v1/remote_write"
