@@ -85,8 +85,9 @@ class Rehearsal:
         """Offer the nodes the AWS APIs, instance metadata and the service's own port."""
         region = self.aws.region
         metadata = MetadataService(self.directory, self.sessions, region, self.store.zone_of)
+        apis = NodeApis(self.aws.port, self.sessions, self.permissions, self.store.reaches)
         offered: list[tuple[str, int, Answer, str]] = [
-            (ANY_ROUTER, AWS_PORT, NodeApis(self.aws.port, self.sessions, self.permissions), "node-apis"),
+            (ANY_ROUTER, AWS_PORT, apis, "node-apis"),
             (
                 METADATA_ADDRESS,
                 METADATA_PORT,

@@ -32,11 +32,22 @@ def test_login_nodes_can_be_left_out() -> None:
     assert "login-group" not in {node.group for node in cluster.slurm_nodes()}
 
 
+def test_every_login_group_the_service_tells_is_one() -> None:
+    cluster = parse(RESOURCES, PROVISIONING, {"Emulator": {"LoginGroups": ["login-group", "worker-group-2"]}})
+    assert cluster.login_groups == ("login-group", "worker-group-2")
+    left_out = parse(
+        RESOURCES,
+        PROVISIONING,
+        {"Emulator": {"LoginGroups": ["login-group", "worker-group-2"], "LoginNodesInSlurm": False}},
+    )
+    assert {node.group for node in left_out.slurm_nodes()} == {"worker-group-1"}
+
+
 def test_what_is_not_said_has_a_default() -> None:
     bare = {"ClusterConfig": {"ClusterName": "b"}, "InstanceGroups": None}
     cluster = parse(bare, {"controller_group": "c"}, {})
     assert (cluster.nodes, cluster.partitions, cluster.node_recovery) == ((), {}, "Automatic")
-    assert (cluster.gres, cluster.login_group, cluster.controller()) == (False, None, None)
+    assert (cluster.gres, cluster.login_groups, cluster.controller()) == (False, (), None)
     node = Node("n", "a", "i", "g", "unheard-of")
     assert cluster.shape(node) == Shape()
 

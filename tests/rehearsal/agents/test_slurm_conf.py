@@ -31,6 +31,20 @@ def test_login_nodes_are_in_the_default_partition() -> None:
     assert "PartitionName=dev Nodes=ALL Default=YES" in without
 
 
+@pytest.mark.behaviour("HP123")
+def test_partitions_by_hand_are_kept_with_merge_only(tmp_path: Path) -> None:
+    by_hand = "PartitionName=mine Nodes=ALL Default=NO MaxTime=60"
+    for keep in (False, True):
+        cluster = dataclasses.replace(CLUSTER, keep_partitions=keep)
+        conf_files.write_all(cluster, tmp_path)
+        with (tmp_path / "slurm.conf").open("a") as edited:
+            edited.write(by_hand + "\n")
+        conf_files.write_all(cluster, tmp_path)
+        text = (tmp_path / "slurm.conf").read_text()
+        assert (by_hand in text) == keep
+        assert text.count("PartitionName=dev ") == 1 and text.endswith("include accounting.conf\n")
+
+
 def test_gres_only_where_it_is_wanted_and_there() -> None:
     plain = dataclasses.replace(CLUSTER, gres=False)
     assert "Gres" not in slurm_conf(plain) and gres_conf(plain) == ""

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from subprocess import CompletedProcess, TimeoutExpired
 from typing import Any
 
+from unbroken.rehearsal.hyperpod import deep_checks, host_setup
 from unbroken.rehearsal.hyperpod.machines import (
     NO_ENVIRONMENT,
     AccessDenied,
+    Database,
     FileSystem,
     MachineError,
     MachineSpec,
     NotFound,
+    Reach,
     Role,
     SecurityGroup,
     Subnet,
@@ -78,6 +81,7 @@ class FakeMachine:
         self.modes: dict[str, int] = {}
         self.up = self.discarded = False
         self.calls: list[str] = []
+        self.orders: dict[str, Any] = {}
 
     def boot(self, timeout: float) -> None:
         self.makers.note("boot", self)
@@ -114,15 +118,23 @@ class FakeMachine:
         if tuple(argv) == PREPARE:
             self.calls.append(command)
             return CompletedProcess(argv, 0, "", "")
-        if command != "bash on_create.sh":
+        if tuple(argv) == host_setup.COMMAND:
+            self.makers.note("host setup", self)
+            self.orders = json.loads(self.files.pop(host_setup.ORDERS))
+            code, text = self.makers.setup(self)
+            return CompletedProcess(argv, code, "", text)
+        if argv[0] == deep_checks.SCONTROL:
+            self.makers.note(" ".join(argv[1:4]), self)
+            return CompletedProcess(argv, 0, "", "")
+        if command not in ("bash on_create.sh", "bash on_init_complete.sh"):
             raise AssertionError(f"a command nobody expected: {command}")
-        return self._script(timeout, cwd, env, stdout_path)
+        return self._script(command, timeout, cwd, env, stdout_path)
 
     def _script(
-        self, timeout: float, cwd: str, env: Mapping[str, str], log: str | None
+        self, command: str, timeout: float, cwd: str, env: Mapping[str, str], log: str | None
     ) -> CompletedProcess[str]:
         self.makers.note("script", self)
-        self.calls.append(f"{cwd}$ bash on_create.sh {dict(env)}")
+        self.calls.append(f"{cwd}$ {command} {dict(env)}")
         code, text = self.makers.script(self)
         if log is not None:
             self.files[log] = self.files.get(log, b"") + text.encode()
@@ -158,6 +170,8 @@ class FakeMachines:
         self.agent = True
         self.closed = False
         self.script: Callable[[FakeMachine], tuple[int | None, str]] = lambda machine: (0, "hello\n")
+        self.setup: Callable[[FakeMachine], tuple[int, str]] = lambda machine: (0, "")
+        self.databases: list[Database] = []
         self._lock = threading.Lock()
 
     def note(self, what: str, machine: FakeMachine) -> None:
@@ -175,6 +189,12 @@ class FakeMachines:
 
     def attach_file_system(self, file_system_id: str, dns_name: str, mount_name: str, size_mib: int) -> None:
         self.attached.add(file_system_id)
+
+    def attach_home(self, file_system_id: str, dns_name: str, size_mib: int) -> None:
+        self.attached.add(file_system_id)
+
+    def attach_database(self, database: Database, neighbour: MachineSpec) -> None:
+        self.databases.append(database)
 
     def close(self) -> None:
         self.closed = True
@@ -201,12 +221,17 @@ class FakeStore:
         default_factory=lambda: {
             BUNDLE: {
                 "on_create.sh": b"echo hello\n",
+                "on_init_complete.sh": b"echo hello\n",
                 "lib/step.py": b"pass\n",
                 "provisioning_parameters.json": json.dumps(PARAMETERS, indent=2).encode(),
             }
         }
     )
     denied: set[str] = field(default_factory=set)
+    ways: dict[str, Reach] = field(default_factory=lambda: defaultdict(lambda: Reach(internet=True)))
+    secrets: dict[str, dict[str, str]] = field(default_factory=dict)
+    locked: bool = False
+    """Whether no role may read secrets."""
     interfaces: dict[str, str] = field(default_factory=dict)
     streams: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -224,6 +249,19 @@ class FakeStore:
         return [
             FileSystem("fs-0123456789abcdef0", "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com", "abcd1234")
         ]
+
+    def homes(self) -> Sequence[FileSystem]:
+        return [FileSystem("fs-0fedcba9876543210", "fs-0fedcba9876543210.fsx.us-west-2.amazonaws.com", "")]
+
+    def reach(self, subnet_id: str) -> Reach:
+        return self.ways[subnet_id]
+
+    def secret(self, arn: str, role_name: str) -> Mapping[str, str]:
+        if self.locked:
+            raise AccessDenied(f"{role_name} is not authorized to perform: secretsmanager:GetSecretValue")
+        if arn not in self.secrets:
+            raise NotFound(f"the secret {arn} does not exist")
+        return self.secrets[arn]
 
     def fetch(self, s3_uri: str, role_name: str) -> dict[str, bytes]:
         if role_name in self.denied:

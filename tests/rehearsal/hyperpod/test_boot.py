@@ -283,7 +283,7 @@ def test_machine_that_does_not_start_fails_its_node() -> None:
 def test_file_systems_can_be_mounted() -> None:
     bench = Bench()
     bench.up(1)
-    assert bench.machines.attached == {"fs-0123456789abcdef0"}
+    assert bench.machines.attached == {"fs-0123456789abcdef0", "fs-0fedcba9876543210"}
 
 
 def test_a_log_that_cannot_be_shipped_fails_nothing(caplog: pytest.LogCaptureFixture) -> None:

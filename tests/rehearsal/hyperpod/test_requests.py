@@ -63,7 +63,6 @@ def test_names_are_unique() -> None:
         ({"SourceS3Uri": BUNDLE, "OnCreate": "a.sh", "OnInitComplete": "b.sh"}, "exclude each other"),
         ({"OnCreate": "a.sh"}, "given together"),
         ({"SourceS3Uri": BUNDLE}, "given together"),
-        ({"SourceS3Uri": BUNDLE, "OnInitComplete": "b.sh"}, "rehearsal emulates"),
         ({"SourceS3Uri": "https://bucket/x", "OnCreate": "a.sh"}, "not an s3:// URI"),
     ],
 )
@@ -112,6 +111,58 @@ def test_controller_group_is_the_one_the_parameters_name() -> None:
     assert bench.nodes("head")[0]["PrivateDnsHostname"].startswith("ip-10-0-128-10.")
 
 
+@pytest.mark.behaviour("HP051")
+def test_a_minimum_needs_continuous_provisioning_and_lies_below_the_count() -> None:
+    minimum = request(worker={"MinInstanceCount": 3})
+    assert "needs NodeProvisioningMode Continuous" in refused(Bench(), minimum)
+    assert "must not exceed" in refused(Bench(), minimum | {"NodeProvisioningMode": "Continuous"})
+
+
+@pytest.mark.behaviour("HP052")
+@pytest.mark.parametrize(
+    ("volumes", "reason"),
+    [
+        ([{"RootVolume": True, "VolumeSizeInGB": 200, "VolumeKmsKeyId": "k"}], "VolumeSizeInGB must not"),
+        ([{"RootVolume": True}], "VolumeKmsKeyId must be specified"),
+        ([{"VolumeKmsKeyId": "k"}], "must specify VolumeSizeInGB"),
+        ([{"VolumeSizeInGB": 1}, {"VolumeSizeInGB": 2}], "more than one EbsVolumeConfig"),
+    ],
+)
+def test_volumes(volumes: list[dict[str, Any]], reason: str) -> None:
+    storage = [{"EbsVolumeConfig": volume} for volume in volumes]
+    assert reason in refused(Bench(), request(worker={"InstanceStorageConfigs": storage}))
+
+
+def test_a_root_volume_with_a_key_and_a_second_one_are_taken() -> None:
+    volumes: list[dict[str, Any]] = [{"RootVolume": True, "VolumeKmsKeyId": "k"}, {"VolumeSizeInGB": 500}]
+    bench = Bench()
+    bench.up(worker={"InstanceStorageConfigs": [{"EbsVolumeConfig": volume} for volume in volumes]})
+    assert bench.machine("ip-10-0-128-11").spec.ebs_gib == 500
+
+
+def test_a_group_is_spot_or_on_demand() -> None:
+    both: dict[str, Any] = {"CapacityRequirements": {"Spot": {}, "OnDemand": {}}}
+    assert "must name one of its kinds" in refused(Bench(), request(worker=both))
+
+
+@pytest.mark.behaviour("HP053")
+def test_what_has_no_effect_is_taken_and_shown() -> None:
+    shown = {
+        "ScheduledUpdateConfig": {"ScheduleExpression": "cron(0 3 ? * SUN *)"},
+        "AutoPatchConfig": {"PatchingStrategy": "WhenIdle"},
+        "CapacityRequirements": {"Spot": {}},
+    }
+    tiered = {"Mode": "Enable", "InstanceMemoryAllocationPercentage": 20}
+    bench = Bench()
+    bench.up(worker={**shown, "ImageId": "ami-0123456789abcdef0"}, TieredStorageConfig=tiered)
+    group_view = bench.describe()["InstanceGroups"][1]
+    assert {key: group_view[key] for key in shown} == shown
+    assert group_view["CurrentImageId"] == "ami-0123456789abcdef0"
+    assert bench.describe()["TieredStorageConfig"] == tiered
+    node = bench.service.describe_cluster_node({"ClusterName": "ml", "NodeId": bench.ids()[0]})
+    assert node["NodeDetails"]["CapacityType"] == "Spot"
+
+
 @pytest.mark.parametrize(("count", "reason"), [(0, "must have an instance"), (2, "emulates one controller")])
 def test_controller_count(count: int, reason: str) -> None:
     body = request()
@@ -123,15 +174,9 @@ def test_controller_count(count: int, reason: str) -> None:
     ("body", "reason"),
     [
         (request(AutoScaling={"Mode": "Enable"}), "does not emulate AutoScaling"),
-        (request(worker={"InstanceType": "ml.c8g.large"}), "does not know ml.c8g.large"),
-        (request(worker={"MinInstanceCount": 3}), "must not exceed"),
         (
             request(worker={"InstanceRequirements": {"InstanceTypes": ["ml.m5.large"]}}),
             "InstanceRequirements",
-        ),
-        (
-            request(worker={"SlurmConfig": {"NodeType": "Compute"}}),
-            "does not emulate SlurmConfig (group workers)",
         ),
         ({"ClusterName": "ml"}, "needs InstanceGroups and VpcConfig"),
     ],
@@ -144,6 +189,34 @@ def test_a_request_in_order_is_taken() -> None:
     bench = Bench()
     arn = bench.service.create_cluster(request())["ClusterArn"]
     assert bench.service.describe_cluster({"ClusterName": arn})["ClusterStatus"] == "Creating"
+
+
+@pytest.mark.behaviour("HP054")
+@pytest.mark.parametrize(
+    ("worker", "more", "reason"),
+    [
+        ({"ExecutionRole": f"{ROLE}-2"}, {}, "ExecutionRole of existing instance group workers"),
+        ({"ThreadsPerCore": 2}, {}, "ThreadsPerCore of existing instance group workers"),
+        (
+            {"OverrideVpcConfig": {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}},
+            {},
+            "OverrideVpcConfig of existing instance group workers",
+        ),
+        ({}, {"NodeProvisioningMode": "Continuous"}, "is given when it is created"),
+        ({}, {"VpcConfig": {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}}, "VpcConfig"),
+    ],
+)
+def test_changes_that_are_refused(worker: dict[str, Any], more: dict[str, Any], reason: str) -> None:
+    bench = Bench()
+    bench.store.roles[f"{ROLE}-2"] = Role(
+        "execution-2", f"{ROLE}-2", bench.store.roles[ROLE].trusted_services
+    )
+    bench.up(worker={"ThreadsPerCore": 1})
+    before = bench.describe()
+    changed = group("workers", 2) | {"ThreadsPerCore": 1} | worker
+    with pytest.raises(ServiceError, match=reason):
+        bench.service.update_cluster({"ClusterName": "ml", "InstanceGroups": [changed], **more})
+    assert bench.describe() == before and not bench.queue
 
 
 @pytest.mark.behaviour("HP028")

@@ -14,10 +14,13 @@ from unbroken.rehearsal.aws.clients import Clients
 from unbroken.rehearsal.aws.deployment import keys_below
 from unbroken.rehearsal.aws.fsx.service import Fsx
 from unbroken.rehearsal.aws.permissions import Permissions, Principal
+from unbroken.rehearsal.aws.reach import reach
+from unbroken.rehearsal.aws.trust import trusted_services
 from unbroken.rehearsal.hyperpod.machines import (
     AccessDenied,
     FileSystem,
     NotFound,
+    Reach,
     Role,
     SecurityGroup,
     Subnet,
@@ -83,6 +86,35 @@ class EmbeddedStore:
             for known in list(self.fsx.file_systems.values())
             if known.kind == "LUSTRE"
         ]
+
+    def homes(self) -> Sequence[FileSystem]:
+        """All OpenZFS file systems there are now."""
+        return [
+            FileSystem(known.file_system_id, known.dns_name, "")
+            for known in list(self.fsx.file_systems.values())
+            if known.kind == "OPENZFS"
+        ]
+
+    def reach(self, subnet_id: str) -> Reach:
+        """What can be reached from a subnet, by its routes and the VPC's endpoints."""
+        return reach(self.clients.ec2, subnet_id)
+
+    def reaches(self, address: str, service: str) -> bool:
+        """Whether the node with this address gets to an AWS service."""
+        for subnet in self.clients.ec2.describe_subnets()["Subnets"]:
+            if ip_address(address) in ip_network(subnet["CidrBlock"]):
+                return service in self.reach(subnet["SubnetId"])
+        return False
+
+    def secret(self, arn: str, role_name: str) -> Mapping[str, str]:
+        """A secret's JSON object; raises AccessDenied or NotFound."""
+        self._allow(Principal(role_name, AGENT_SESSION), "secretsmanager:GetSecretValue", arn, {})
+        try:
+            text = self.clients.of("secretsmanager").get_secret_value(SecretId=arn)["SecretString"]
+        except ClientError as error:
+            raise NotFound(f"the secret {arn} does not exist") from error
+        value: dict[str, str] = json.loads(text)
+        return value
 
     def fetch(self, s3_uri: str, role_name: str) -> dict[str, bytes]:
         """The objects below the prefix; raises AccessDenied or NotFound."""
@@ -163,18 +195,3 @@ def refers_to(rules: Sequence[Mapping[str, Any]], group_id: str) -> bool:
         and any(pair.get("GroupId") == group_id for pair in rule["UserIdGroupPairs"])
         for rule in rules
     )
-
-
-def trusted_services(document: Mapping[str, Any] | str) -> Iterable[str]:
-    """The service principals a trust policy lets assume the role."""
-    parsed = json.loads(document) if isinstance(document, str) else document
-    for statement in _list(parsed.get("Statement")):
-        principal = statement.get("Principal", {})
-        if statement.get("Effect") == "Allow" and isinstance(principal, Mapping):
-            yield from _list(principal.get("Service"))
-
-
-def _list(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]

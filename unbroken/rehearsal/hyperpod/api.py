@@ -20,7 +20,12 @@ _METHODS: dict[str, Callable[[HyperPodService, Request], Answer]] = {
     "DescribeClusterNode": HyperPodService.describe_cluster_node,
     "BatchReplaceClusterNodes": HyperPodService.batch_replace_cluster_nodes,
     "BatchRebootClusterNodes": HyperPodService.batch_reboot_cluster_nodes,
+    "BatchAddClusterNodes": HyperPodService.batch_add_cluster_nodes,
+    "BatchDeleteClusterNodes": HyperPodService.batch_delete_cluster_nodes,
     "ListClusterEvents": HyperPodService.list_cluster_events,
+    "DescribeClusterEvent": HyperPodService.describe_cluster_event,
+    "DescribeTrainingPlan": HyperPodService.describe_training_plan,
+    "ListTrainingPlans": HyperPodService.list_training_plans,
 }
 
 

@@ -1,7 +1,7 @@
 """All emulated behaviours together, and the page generated from them.
 
 ``python -m unbroken.rehearsal.hyperpod.behaviours > docs/reference/emulation.md`` renews the page; a test
-keeps both in step. The entries themselves are in ``ledger_service``, ``ledger_agents`` and ``ledger_aws``.
+keeps both in step. The entries themselves are in the modules ``ledger_*``.
 """
 
 from __future__ import annotations
@@ -11,12 +11,19 @@ import sys
 from unbroken.rehearsal.hyperpod.ledger import Behaviour
 from unbroken.rehearsal.hyperpod.ledger_agents import AGENT_BEHAVIOURS
 from unbroken.rehearsal.hyperpod.ledger_aws import AWS_BEHAVIOURS
+from unbroken.rehearsal.hyperpod.ledger_groups import GROUP_BEHAVIOURS
 from unbroken.rehearsal.hyperpod.ledger_service import SERVICE_BEHAVIOURS
 
-BEHAVIOURS: list[Behaviour] = [*SERVICE_BEHAVIOURS, *AGENT_BEHAVIOURS, *AWS_BEHAVIOURS]
+BEHAVIOURS: list[Behaviour] = [
+    *SERVICE_BEHAVIOURS,
+    *GROUP_BEHAVIOURS,
+    *AGENT_BEHAVIOURS,
+    *AWS_BEHAVIOURS,
+]
 
 _SECTIONS = (
     ("The service", SERVICE_BEHAVIOURS),
+    ("Groups, Slurm by the API, placement", GROUP_BEHAVIOURS),
     ("The agents on a node", AGENT_BEHAVIOURS),
     ("The rest of AWS", AWS_BEHAVIOURS),
 )
@@ -37,8 +44,9 @@ showing an instance's new status (1 to 5 minutes), other nodes learning of a cha
 MinInstanceCount (3 hours).
 
 Not emulated, and refused with a message that says so: EKS, restricted instance groups, several controllers,
-`OnInitComplete` and groups without a lifecycle script, `SlurmConfig`, instance requirements, a group's own
-VPC, autoscaling. Taken and shown, but without effect: deep health checks at start, training plans, tags.
+several subnets in one group, instance requirements, `SlurmConfig` together with `OnCreate`, autoscaling, a
+change of the accounting database. Taken and shown, but without effect: see HP053; tags; the hardware that
+deep health checks look at; security groups and network ACLs between nodes, and those before a database.
 """
 
 

@@ -1,20 +1,32 @@
 """One node, from nothing to a lifecycle script that ended well.
 
-Order as observed on AWS: start the image, EFA check, files under /opt/ml/config, bundle, script. A failure of
-the EFA check leaves no lifecycle log.
+Order as observed on AWS: start the image, EFA check, files under /opt/ml/config, bundle, script; where groups
+have a SlurmConfig the service configures the node before the script, or while it runs. A failure of the EFA
+check leaves no lifecycle log.
 """
 
 from __future__ import annotations
 
 import logging
 import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from unbroken.catalog import instance_types
-from unbroken.rehearsal.hyperpod import addresses, config_files, messages, node_setup, rules
-from unbroken.rehearsal.hyperpod.lifecycle import LifecycleSource, source_of
+from unbroken.rehearsal.hyperpod import (
+    addresses,
+    config_files,
+    deep_checks,
+    host_setup,
+    messages,
+    network_rules,
+    node_setup,
+)
+from unbroken.rehearsal.hyperpod.lifecycle import LifecycleSource, role_name, source_of
 from unbroken.rehearsal.hyperpod.logs import PATH, LifecycleLog
 from unbroken.rehearsal.hyperpod.machines import AccessDenied, Machine, MachineError, MachineSpec, NotFound
-from unbroken.rehearsal.hyperpod.states import Cluster, Node
+from unbroken.rehearsal.hyperpod.states import Cluster, Network, Node
 from unbroken.rehearsal.hyperpod.world import World
 
 log = logging.getLogger(__name__)
@@ -26,24 +38,59 @@ class BootFailure(Exception):
 
 def boot(world: World, cluster: Cluster, node: Node, *, replacement: bool = False) -> None:
     """Bring up a fresh machine for a node and run its lifecycle script; raises BootFailure."""
-    source = source_of(cluster.groups[node.group].spec)
+    spec = cluster.groups[node.group].spec
+    source = source_of(spec)
     try:
-        machine = _start(world, cluster, node, source.role_name)
+        machine = _start(world, cluster, node, role_name(spec["ExecutionRole"]))
         _check_efa(world, cluster, node, replacement=replacement)
         log = LifecycleLog(world, cluster, node, machine)
-        bundle = _fetch(world, source, log)
+        bundle = _fetch(world, cluster.network_of(node), source, log) if source else {}
         node_setup.configure(world, cluster, node, source, bundle)
-        _run_script(world, machine, source, log)
+        with _configured(world, cluster, node, log):
+            if source:
+                _run_script(world, machine, source, log)
+        deep_checks.run(world, cluster, node)
     except (MachineError, subprocess.SubprocessError) as error:
         raise BootFailure(f"{messages.MACHINE_FAILED} {error}") from error
+
+
+@contextmanager
+def _configured(world: World, cluster: Cluster, node: Node, log: LifecycleLog) -> Iterator[None]:
+    """Have the service configure the node, where it does that: first, or while the body runs."""
+    if not cluster.slurm.by_api:
+        yield
+        return
+    problems: list[Exception] = []
+
+    def configure() -> None:
+        try:
+            host_setup.run(world, cluster, node)
+        except (host_setup.SetupFailure, MachineError, subprocess.SubprocessError) as error:
+            problems.append(error)
+
+    work = threading.Thread(target=configure, daemon=True)
+    work.start()
+    if not world.settings.slurm_while_script_runs:
+        work.join()
+        _tell(problems, log)
+    yield
+    work.join()
+    _tell(problems, log)
+
+
+def _tell(problems: list[Exception], log: LifecycleLog) -> None:
+    if problems:
+        log.note(f"[SageMaker] {problems[0]}")
+        raise BootFailure(f"{messages.SOFTWARE_FAILED} {problems[0]}") from problems[0]
 
 
 def _start(world: World, cluster: Cluster, node: Node, role_name: str) -> Machine:
     spec = _machine_spec(cluster, node, role_name)
     end_machine(node)
     if node.interface_id is None:
+        network = cluster.network_of(node)
         node.interface_id = world.aws.attach_interface(
-            cluster.subnet.subnet_id, cluster.security_group_ids, node.address
+            network.subnet.subnet_id, network.security_group_ids, node.address
         )
     machine = world.machines.create(spec)
     _adopt(world, node, machine)
@@ -75,13 +122,13 @@ def _adopt(world: World, node: Node, machine: Machine) -> None:
 
 
 def _machine_spec(cluster: Cluster, node: Node, role_name: str) -> MachineSpec:
-    spec = cluster.groups[node.group].spec
+    spec, cidr = cluster.groups[node.group].spec, cluster.network_of(node).subnet.cidr
     hardware = instance_types.get(spec["InstanceType"])
     return MachineSpec(
         name=node.name,
         address=node.address,
-        prefix_len=addresses.prefix_length(cluster.subnet.cidr),
-        gateway=addresses.router(cluster.subnet.cidr),
+        prefix_len=addresses.prefix_length(cidr),
+        gateway=addresses.router(cidr),
         instance_type=hardware.name,
         instance_id=node.instance_id,
         role_name=role_name,
@@ -99,16 +146,19 @@ def _ebs_gib(storage: list[dict[str, dict[str, int]]]) -> int:
 
 def _check_efa(world: World, cluster: Cluster, node: Node, *, replacement: bool) -> None:
     instance_type = cluster.groups[node.group].spec["InstanceType"]
-    if instance_types.get(instance_type).efa_interfaces == 0:
+    if not instance_types.get(instance_type).efa_interfaces:
         return
-    found = [world.aws.security_group(group_id) for group_id in cluster.security_group_ids]
-    if not rules.efa_reachable(group for group in found if group is not None):
+    found = [world.aws.security_group(group_id) for group_id in cluster.network_of(node).security_group_ids]
+    if not network_rules.efa_reachable(group for group in found if group is not None):
         raise BootFailure(messages.REPLACEMENT_EFA_FAILED if replacement else messages.EFA_FAILED)
 
 
-def _fetch(world: World, source: LifecycleSource, log: LifecycleLog) -> dict[str, bytes]:
-    """The bundle, read with the execution role's permissions."""
+def _fetch(world: World, network: Network, source: LifecycleSource, log: LifecycleLog) -> dict[str, bytes]:
+    """The bundle, read with the execution role's permissions, over the subnet's way to S3."""
     log.note(messages.LOG_DOWNLOADING)
+    if "s3" not in world.aws.reach(network.subnet.subnet_id):
+        log.note(f"[SageMaker] Connect timeout on endpoint URL: {source.s3_uri}")
+        raise BootFailure(messages.LIFECYCLE_FAILED)
     try:
         bundle = world.aws.fetch(source.s3_uri, source.role_name)
     except (AccessDenied, NotFound) as error:

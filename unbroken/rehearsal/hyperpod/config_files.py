@@ -39,19 +39,42 @@ def resource_config(cluster: Cluster) -> bytes:
 
 
 def node_files(
-    cluster: Cluster, node: Node, source: LifecycleSource, bundle: dict[str, bytes], settings: Settings
+    cluster: Cluster,
+    node: Node,
+    source: LifecycleSource | None,
+    bundle: dict[str, bytes],
+    settings: Settings,
 ) -> dict[str, bytes]:
     """Everything a node has there before its lifecycle script runs, but resource_config.json."""
     config_uri = f"s3://hyperpod-service-{settings.region}/{cluster.cluster_id}/resource_config.json"
-    files = {
-        f"{FOLDER}/life_cycle_config.json": _json({"S3Uri": source.s3_uri, "OnCreate": source.script}),
-        f"{FOLDER}/host_agent.json": _json({"ResourceConfigS3Uri": config_uri}),
-    }
-    if PARAMETERS_FILE in bundle:
+    files = {f"{FOLDER}/host_agent.json": _json({"ResourceConfigS3Uri": config_uri})}
+    if source is not None:
+        script = {"S3Uri": source.s3_uri, source.hook: source.script}
+        files[f"{FOLDER}/life_cycle_config.json"] = _json(script)
+    if cluster.slurm.by_api:
+        files[f"{FOLDER}/{PARAMETERS_FILE}"] = _json(_parameters(cluster))
+    elif PARAMETERS_FILE in bundle:
         files[f"{FOLDER}/{PARAMETERS_FILE}"] = bundle[PARAMETERS_FILE]
     if cluster.is_controller(node):
         files[f"{FOLDER}/cluster_agent.json"] = _json(_agent(cluster, config_uri, settings))
     return files
+
+
+def _parameters(cluster: Cluster) -> dict[str, Any]:
+    """provisioning_parameters.json as the service makes it of SlurmConfig; it has one login group."""
+    slurm = cluster.slurm
+    found: dict[str, Any] = {
+        "version": "1.0.0",
+        "workload_manager": "slurm",
+        "controller_group": slurm.controller_group,
+    }
+    if slurm.login_groups:
+        found["login_group"] = slurm.login_groups[0]
+    workers = [name for name in cluster.groups if name not in slurm.heads]
+    found["worker_groups"] = [
+        {"instance_group_name": name, "partition_name": slurm.partitions.get(name, "dev")} for name in workers
+    ]
+    return found
 
 
 def _agent(cluster: Cluster, config_uri: str, settings: Settings) -> dict[str, Any]:
@@ -68,9 +91,15 @@ def _agent(cluster: Cluster, config_uri: str, settings: Settings) -> dict[str, A
         "Emulator": {
             "Gres": settings.gres,
             "LoginNodesInSlurm": settings.login_nodes_in_slurm,
+            "LoginGroups": list(cluster.slurm.login_groups),
+            "KeepPartitions": _strategy(cluster) == "Merge",
             "InstanceTypes": _shapes(cluster),
         },
     }
+
+
+def _strategy(cluster: Cluster) -> str:
+    return str(cluster.request.get("Orchestrator", {}).get("Slurm", {}).get("SlurmConfigStrategy", ""))
 
 
 def _shapes(cluster: Cluster) -> dict[str, Any]:

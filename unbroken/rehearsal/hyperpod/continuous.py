@@ -17,7 +17,7 @@ def split(cluster: Cluster, nodes: list[Node]) -> tuple[list[Node], list[Node]]:
     """The nodes an operation waits for, and those it does not; without Continuous it waits for all."""
     if not cluster.continuous:
         return nodes, []
-    heads = (cluster.controller_group, cluster.login_group)
+    heads = cluster.slurm.heads
     first = [node for node in nodes if node.group in heads]
     return first, [node for node in nodes if node.group not in heads]
 

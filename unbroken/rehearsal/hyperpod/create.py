@@ -6,7 +6,19 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from unbroken.rehearsal.hyperpod import addresses, continuous, fleet, journal, lookup, messages, rules, schema
+from unbroken.rehearsal.hyperpod import (
+    addresses,
+    continuous,
+    fleet,
+    journal,
+    lookup,
+    messages,
+    network_rules,
+    plans,
+    rules,
+    schema,
+    slurm_rules,
+)
 from unbroken.rehearsal.hyperpod.errors import ServiceError, validation
 from unbroken.rehearsal.hyperpod.states import Cluster, ClusterStatus, Group, Node
 from unbroken.rehearsal.hyperpod.world import World
@@ -40,25 +52,29 @@ def _checked(world: World, request: Mapping[str, Any]) -> Cluster:
     specs = list(request.get("InstanceGroups", []))
     if not specs or "VpcConfig" not in request:
         raise validation("The rehearsal needs InstanceGroups and VpcConfig.")
+    mode = request.get("NodeProvisioningMode") == "Continuous"
     rules.check_emulated(request)
-    rules.check_groups(specs)
+    rules.check_groups(specs, continuous=mode)
     rules.check_roles(world.aws, specs)
-    subnet, security_groups = rules.check_network(world.aws, request["VpcConfig"])
-    controller_group, login_group = rules.head_groups(world.aws, specs)
+    slurm_rules.check_orchestrator(request, continuous=mode)
+    network = network_rules.network(world.aws, request["VpcConfig"])
+    networks = network_rules.networks(world.aws, specs, network)
     cluster_id = addresses.new_cluster_id()
-    return Cluster(
+    cluster = Cluster(
         name=request["ClusterName"],
         cluster_id=cluster_id,
         arn=addresses.cluster_arn(world.settings.region, world.settings.account_id, cluster_id),
         created=world.clock.now(),
         request={key: value for key, value in request.items() if key != "InstanceGroups"},
-        groups={spec["InstanceGroupName"]: Group(spec) for spec in specs},
-        controller_group=controller_group,
-        login_group=login_group,
+        groups={
+            spec["InstanceGroupName"]: Group(spec, networks[spec["InstanceGroupName"]]) for spec in specs
+        },
+        slurm=slurm_rules.parts(world.aws, request, specs),
         munge_key=secrets.token_bytes(_MUNGE_KEY_BYTES),
-        subnet=subnet,
-        security_group_ids=[group.group_id for group in security_groups],
+        network=network,
     )
+    plans.check(world, cluster, cluster.groups.values())
+    return cluster
 
 
 def _build(world: World, cluster: Cluster, nodes: list[Node]) -> None:

@@ -18,17 +18,11 @@ log = logging.getLogger(__name__)
 def plan(world: World, cluster: Cluster, wanted: Mapping[str, int]) -> list[Node]:
     """New nodes for each group's number of missing instances; call it with the lock held.
 
-    Addresses go to the controller group first. Raises ValidationException where the subnet is full.
+    Addresses go to the controller group first. Raises ValidationException where a subnet is full.
     """
-    order = sorted(wanted, key=lambda name: name != cluster.controller_group)
+    order = sorted(wanted, key=lambda name: name != cluster.slurm.controller_group)
     places = [place for name in order for place in _places(cluster, name, wanted[name])]
-    taken = {node.address for other in world.clusters.values() for node in other.nodes}
-    try:
-        free = addresses.allocate(
-            cluster.subnet.cidr, len(places), frozenset(taken) | cluster.subnet.addresses_in_use
-        )
-    except ValueError as error:
-        raise validation(f"Insufficient free addresses: {error}.") from None
+    free = _addresses(world, cluster, [group for group, _ in places])
     now = world.clock.now()
     nodes = [
         Node(group, index, address, addresses.new_instance_id(), now, [Sighting(now, NodeStatus.PENDING, "")])
@@ -36,6 +30,26 @@ def plan(world: World, cluster: Cluster, wanted: Mapping[str, int]) -> list[Node
     ]
     cluster.nodes.extend(nodes)
     return nodes
+
+
+def _addresses(world: World, cluster: Cluster, groups: list[str]) -> list[str]:
+    """A free address for each place, in the subnet of its group."""
+    taken = frozenset(node.address for other in world.clusters.values() for node in other.nodes)
+    subnets = {cluster.groups[name].network.subnet for name in groups}
+    try:
+        free = {
+            subnet.subnet_id: iter(
+                addresses.allocate(
+                    subnet.cidr,
+                    sum(cluster.groups[name].network.subnet == subnet for name in groups),
+                    taken | subnet.addresses_in_use,
+                )
+            )
+            for subnet in subnets
+        }
+    except ValueError as error:
+        raise validation(f"Insufficient free addresses: {error}.") from None
+    return [next(free[cluster.groups[name].network.subnet.subnet_id]) for name in groups]
 
 
 def _places(cluster: Cluster, group: str, count: int) -> list[tuple[str, int]]:
@@ -83,11 +97,13 @@ def bring_up(world: World, cluster: Cluster, node: Node, *, replacement: bool = 
 
 
 def attach_file_systems(world: World) -> None:
-    """Let the machines mount every Lustre file system there is."""
+    """Let the machines mount every file system there is."""
     for system in world.aws.file_systems():
         world.machines.attach_file_system(
             system.file_system_id, system.dns_name, system.mount_name, system.size_mib
         )
+    for home in world.aws.homes():
+        world.machines.attach_home(home.file_system_id, home.dns_name, home.size_mib)
 
 
 def take_down(world: World, cluster: Cluster, nodes: Iterable[Node]) -> None:

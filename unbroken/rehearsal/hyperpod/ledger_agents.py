@@ -45,6 +45,9 @@ AGENT_BEHAVIOURS: list[Behaviour] = [
     _entry(121, "observed", f"{_NOTES}; {_WORKSHOP}, heterogeneous clusters",
            "Nodes added to the cluster or taken from it are added to Slurm and taken from it by the agent; "
            "running jobs go on."),
+    _entry(123, "inferred", "SageMaker API reference (names the strategies)",
+           "Partitions added to slurm.conf by hand are kept with SlurmConfigStrategy Merge, and lost "
+           "without."),
     # Recovery of nodes
     _entry(104, "observed", _NOTES,
            "A node is replaced when its reason is set to Action:Replace, to the letter; wrong case, a "

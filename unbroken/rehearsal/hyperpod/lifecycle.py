@@ -18,6 +18,8 @@ class LifecycleSource:
     """A group's LifeCycleConfig and the role that reads it."""
 
     s3_uri: str
+    hook: str
+    """``OnCreate``: the script makes the node. ``OnInitComplete``: it runs on a configured node."""
     script: str
     role_name: str
 
@@ -28,10 +30,16 @@ class LifecycleSource:
         return f"/tmp/{bucket}/{prefix}".rstrip("/")  # noqa: S108 (the service's own choice)
 
 
-def source_of(spec: Mapping[str, Any]) -> LifecycleSource:
-    """The source a ClusterInstanceGroupSpecification names."""
-    config = spec["LifeCycleConfig"]
-    return LifecycleSource(config["SourceS3Uri"], config["OnCreate"], role_name(spec["ExecutionRole"]))
+HOOKS = ("OnCreate", "OnInitComplete")
+
+
+def source_of(spec: Mapping[str, Any]) -> LifecycleSource | None:
+    """The source a ClusterInstanceGroupSpecification names; None in Bootstrap mode, without a script."""
+    config = spec.get("LifeCycleConfig", {})
+    hook = next((hook for hook in HOOKS if hook in config), None)
+    if hook is None:
+        return None
+    return LifecycleSource(config["SourceS3Uri"], hook, config[hook], role_name(spec["ExecutionRole"]))
 
 
 def role_name(arn: str) -> str:

@@ -18,13 +18,19 @@ log = logging.getLogger(__name__)
 PATH = "/var/log/provision/provisioning.log"
 
 
+def log_group(cluster: Cluster) -> str:
+    """Where a cluster's logs are in CloudWatch."""
+    return f"/aws/sagemaker/Clusters/{cluster.name}/{cluster.cluster_id}"
+
+
 class LifecycleLog:
     """Ships one node's log; the stream is ``LifecycleConfig/<group>/<instance-id>``."""
 
     def __init__(self, world: World, cluster: Cluster, node: Node, machine: Machine) -> None:
-        self.group = f"/aws/sagemaker/Clusters/{cluster.name}/{cluster.cluster_id}"
+        self.group = log_group(cluster)
         self.stream = f"LifecycleConfig/{node.group}/{node.instance_id}"
         self._world, self._subject, self._machine = world, node.name, machine
+        self._reaches_logs = "logs" in world.aws.reach(cluster.network_of(node).subnet.subnet_id)
         self._shipped = 0
 
     def note(self, line: str) -> None:
@@ -62,7 +68,8 @@ class LifecycleLog:
 
     def _send(self, lines: list[str]) -> None:
         try:
-            self._world.aws.put_log_lines(self.group, self.stream, lines)
+            if self._reaches_logs:
+                self._world.aws.put_log_lines(self.group, self.stream, lines)
         except Exception:  # a node whose log cannot be shipped boots all the same
             log.warning("log lines of %s were not shipped", self._subject, exc_info=True)
         for line in lines:

@@ -99,6 +99,15 @@ class Machines(Protocol):
     def attach_file_system(self, file_system_id: str, dns_name: str, mount_name: str, size_mib: int) -> None:
         """Let ``mount -t lustre <dns_name>@tcp:/<mount_name>`` succeed on every machine. Safe to repeat."""
 
+    def attach_home(self, file_system_id: str, dns_name: str, size_mib: int) -> None:
+        """Let ``mount -t nfs <dns_name>:/fsx`` succeed on every machine. Safe to repeat."""
+
+    def attach_database(self, database: Database, neighbour: MachineSpec) -> None:
+        """Have a MariaDB server answer at the database's host name, in the neighbour's subnet.
+
+        Safe to repeat; raises MachineError.
+        """
+
     def close(self) -> None:
         """End everything it made."""
 
@@ -137,13 +146,36 @@ class SecurityGroup:
 
 @dataclass(frozen=True)
 class FileSystem:
-    """An FSx for Lustre file system nodes may mount."""
+    """An FSx file system nodes may mount."""
 
     file_system_id: str
     dns_name: str
     mount_name: str
+    """Lustre's mount name; empty for OpenZFS, whose root volume is always ``/fsx``."""
     size_mib: int = field(default=0)
     """Size offered to the nodes in MiB; 0 lets the machines choose."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What can be reached from a subnet: everything by a NAT gateway, or single AWS services by endpoints."""
+
+    internet: bool
+    services: frozenset[str] = frozenset()
+    """Services with a VPC endpoint, as in its name: ``s3``, ``logs``, ``secretsmanager``."""
+
+    def __contains__(self, service: str) -> bool:
+        return self.internet or service in self.services
+
+
+@dataclass(frozen=True)
+class Database:
+    """A MySQL-compatible server outside the cluster, and the account Slurm's accounting uses there."""
+
+    endpoint: str
+    port: int
+    user: str
+    password: str
 
 
 class NodeStore(Protocol):
@@ -160,6 +192,15 @@ class NodeStore(Protocol):
 
     def file_systems(self) -> Sequence[FileSystem]:
         """All Lustre file systems there are now."""
+
+    def homes(self) -> Sequence[FileSystem]:
+        """All OpenZFS file systems there are now."""
+
+    def reach(self, subnet_id: str) -> Reach:
+        """What can be reached from a subnet, by its routes and the VPC's endpoints."""
+
+    def secret(self, arn: str, role_name: str) -> Mapping[str, str]:
+        """A secret's JSON object, read with the role's permissions; raises AccessDenied or NotFound."""
 
     def fetch(self, s3_uri: str, role_name: str) -> dict[str, bytes]:
         """All objects below ``s3://bucket/prefix``, by their key relative to the prefix.

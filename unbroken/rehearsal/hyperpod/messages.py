@@ -21,6 +21,7 @@ LOG_SUCCEEDED = "[SageMaker] The lifecycle scripts succeeded."
 
 # This project's wording: the real texts are not published.
 UNREACHABLE = "The instance stopped responding."
+SOFTWARE_FAILED = "The instance's software could not be configured."
 MACHINE_FAILED = "The instance did not start."
 INTERNAL = "Internal service error of the rehearsal: {error}"
 MIN_COUNT_NOT_MET = (
@@ -35,6 +36,9 @@ NEVER_PATCHED = (
 )
 NO_NODE = "Node {node} does not exist in cluster {name}."
 CONTROLLER_NODE = "Node {node} is a controller node. A controller node cannot be replaced."
+CONTROLLER_NODE_STAYS = "Node {node} is a controller node. A controller node cannot be deleted."
+ADDING_NEEDS_CONTINUOUS = "Nodes can be added only with NodeProvisioningMode Continuous (cluster {name})."
+NO_EVENT = "Event {event} does not exist for cluster {name}."
 NODE_BUSY = "Another operation is in progress on node {node}."
 NODE_ECHO = "Node {node} was away for an operation that has just ended; it runs again."
 NODE_STATUS = "Node {node} is in {status} status."

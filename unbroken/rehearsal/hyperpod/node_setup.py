@@ -21,19 +21,20 @@ _SHORT = 30.0
 
 
 def configure(
-    world: World, cluster: Cluster, node: Node, source: LifecycleSource, bundle: dict[str, bytes]
+    world: World, cluster: Cluster, node: Node, source: LifecycleSource | None, bundle: dict[str, bytes]
 ) -> None:
     """Write files and bundle, and on the controller wait for the slurm.conf the agent makes of them."""
     machine = node.machine
     if machine is None:
         raise MachineError(f"{node.name} has no machine")
     files = config_files.node_files(cluster, node, source, bundle, world.settings)
-    transfer.put_all(machine, files | _placed(source, bundle), world.clock.now())
+    placed = _placed(source, bundle) if source else {}
+    transfer.put_all(machine, files | placed, world.clock.now())
     with world.changed:
         resources = config_files.resource_config(cluster)
     machine.put(config_files.RESOURCE_CONFIG, resources)
     node.resource_config = resources
-    if cluster.is_controller(node) and PARAMETERS_FILE in bundle:
+    if cluster.is_controller(node) and f"{config_files.FOLDER}/{PARAMETERS_FILE}" in files:
         _wait_for_slurm_conf(world, machine)
 
 
@@ -50,6 +51,7 @@ def push_resource_config(world: World, cluster: Cluster) -> None:
     """Give all running nodes the new resource_config.json: the controller now, the others later."""
     with world.changed:
         text = config_files.resource_config(cluster)
+        _put_parts(world, cluster)
     _put_where_alive(cluster, text, cluster.is_controller)
 
     def late() -> None:
@@ -59,6 +61,25 @@ def push_resource_config(world: World, cluster: Cluster) -> None:
         _put_where_alive(cluster, fresh, lambda node: not cluster.is_controller(node))
 
     world.spawn("resource-config", late)
+
+
+def _put_parts(world: World, cluster: Cluster) -> None:
+    """Give the controller the files that say which group is what, where the API may have changed that.
+
+    The cluster agent reads them together with resource_config.json, which follows.
+    """
+    if not cluster.slurm.by_api:
+        return
+    for node in cluster.controllers():
+        if node.machine is None or not node.machine.alive():
+            continue
+        files = config_files.node_files(cluster, node, None, {}, world.settings)
+        try:
+            for path, data in files.items():
+                if node.machine.get(path) != data:
+                    node.machine.put(path, data)
+        except (MachineError, OSError, SubprocessError):
+            continue
 
 
 def _put_where_alive(cluster: Cluster, text: bytes, wanted: Callable[[Node], bool]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from subprocess import CompletedProcess
 
-from unbroken.rehearsal.hyperpod.machines import NO_ENVIRONMENT, MachineSpec
+from unbroken.rehearsal.hyperpod.machines import NO_ENVIRONMENT, Database, MachineSpec
 from unbroken.rehearsal.hyperpod.node_setup import SLURM_CONF
 from unbroken.rehearsal.hyperpod.transfer import ARCHIVE, UNPACK, unpacked
 
@@ -97,6 +97,12 @@ class PaperMachines:
 
     def attach_file_system(self, file_system_id: str, dns_name: str, mount_name: str, size_mib: int) -> None:
         """Nothing mounts anything here."""
+
+    def attach_home(self, file_system_id: str, dns_name: str, size_mib: int) -> None:
+        """Nothing mounts anything here."""
+
+    def attach_database(self, database: Database, neighbour: MachineSpec) -> None:
+        """Nobody asks a database here."""
 
     def close(self) -> None:
         """Nothing to end."""

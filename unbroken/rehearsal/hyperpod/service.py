@@ -15,7 +15,9 @@ from unbroken.rehearsal.hyperpod import (
     batch,
     create,
     messages,
+    plans,
     recovery,
+    scaling,
     software,
     update,
     views,
@@ -23,7 +25,7 @@ from unbroken.rehearsal.hyperpod import (
 from unbroken.rehearsal.hyperpod.boot import end_machine
 from unbroken.rehearsal.hyperpod.machines import Machines, NodeStore
 from unbroken.rehearsal.hyperpod.settings import Clock, Events, Settings
-from unbroken.rehearsal.hyperpod.states import SETTLED, Cluster
+from unbroken.rehearsal.hyperpod.states import SETTLED, Cluster, TrainingPlan
 from unbroken.rehearsal.hyperpod.together import together
 from unbroken.rehearsal.hyperpod.world import World
 
@@ -141,6 +143,31 @@ class HyperPodService:
     def batch_reboot_cluster_nodes(self, request: Request) -> Answer:
         """BatchRebootClusterNodes."""
         return batch.run(self.world, "BatchRebootClusterNodes", request)
+
+    def batch_add_cluster_nodes(self, request: Request) -> Answer:
+        """BatchAddClusterNodes."""
+        return scaling.add(self.world, request)
+
+    def batch_delete_cluster_nodes(self, request: Request) -> Answer:
+        """BatchDeleteClusterNodes."""
+        return scaling.delete(self.world, request)
+
+    def describe_cluster_event(self, request: Request) -> Answer:
+        """DescribeClusterEvent."""
+        return views.describe_event(self.world, request)
+
+    def describe_training_plan(self, request: Request) -> Answer:
+        """DescribeTrainingPlan."""
+        return plans.describe(self.world, request)
+
+    def list_training_plans(self, request: Request) -> Answer:
+        """ListTrainingPlans."""
+        return plans.listed(self.world, request)
+
+    def add_training_plan(self, plan: TrainingPlan) -> None:
+        """Put a training plan into the account; buying one is not emulated."""
+        with self.world.changed:
+            self.world.plans[plan.arn] = plan
 
     def list_cluster_events(self, request: Request) -> Answer:
         """ListClusterEvents."""

@@ -60,6 +60,12 @@ class Settings:
     min_count_timeout_seconds: float = 10.0
     """How long a group may stay below its MinInstanceCount before it is rolled back; 3 hours on AWS."""
 
+    slurm_while_script_runs: bool = False
+    """Where the service configures Slurm: do it while OnInitComplete runs, not before. Both are told."""
+
+    deep_health_check_seconds: float = 0.0
+    """How long a node is in its deep health checks; an hour and more on AWS."""
+
     gres: bool = False
     """Give GPU nodes ``Gres=gpu:N`` in Slurm. Both forms were seen on AWS."""
 

@@ -37,6 +37,44 @@ class NodeStatus(str, Enum):
     PENDING = "Pending"
     SHUTTING_DOWN = "ShuttingDown"
     SYSTEM_UPDATING = "SystemUpdating"
+    DEEP_HEALTH_CHECK = "DeepHealthCheckInProgress"
+
+
+@dataclass(frozen=True)
+class Network:
+    """Where a group's nodes are: a subnet, and the security groups of their interfaces."""
+
+    subnet: Subnet
+    security_group_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """Which group has which part in Slurm."""
+
+    controller_group: str
+    login_groups: tuple[str, ...] = ()
+    partitions: Mapping[str, str] = field(default_factory=dict)
+    """Group of compute nodes -> its partition, beside the one that holds every node."""
+    by_api: bool = False
+    """Whether the groups' own SlurmConfig says so, and the service configures Slurm itself."""
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The groups that do not run jobs."""
+        return (self.controller_group, *self.login_groups)
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """Capacity reserved in advance."""
+
+    arn: str
+    instance_type: str
+    availability_zone_id: str
+    total: int
+    """Instances in it."""
+    status: str = "Active"
 
 
 @dataclass(frozen=True)
@@ -103,6 +141,7 @@ class Group:
 
     spec: Mapping[str, Any]
     """A ClusterInstanceGroupSpecification of the API."""
+    network: Network
     status: str = "Creating"
     software_update: str | None = None
 
@@ -133,11 +172,10 @@ class Cluster:
     request: dict[str, Any]
     """The CreateCluster request without its groups, with later updates folded in."""
     groups: dict[str, Group]
-    controller_group: str
-    login_group: str | None
+    slurm: Slurm
     munge_key: bytes
-    subnet: Subnet
-    security_group_ids: list[str]
+    network: Network
+    """Where groups are that do not say otherwise."""
     status: ClusterStatus = ClusterStatus.CREATING
     failure: str = ""
     last_ok: bool = True
@@ -163,8 +201,12 @@ class Cluster:
 
     def controllers(self) -> list[Node]:
         """The controller group's nodes."""
-        return self.members(self.controller_group)
+        return self.members(self.slurm.controller_group)
 
     def is_controller(self, node: Node) -> bool:
         """Whether the node belongs to the controller group."""
-        return node.group == self.controller_group
+        return node.group == self.slurm.controller_group
+
+    def network_of(self, node: Node) -> Network:
+        """The network of the node's group."""
+        return self.groups[node.group].network

@@ -6,12 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from unbroken.rehearsal.hyperpod import continuous, fleet, journal, lookup, node_setup, rules, schema
-from unbroken.rehearsal.hyperpod.errors import validation
-from unbroken.rehearsal.hyperpod.states import Cluster, ClusterStatus, Group, Node
+from unbroken.rehearsal.hyperpod import (
+    continuous,
+    drift,
+    fleet,
+    journal,
+    lookup,
+    network_rules,
+    node_setup,
+    plans,
+    rules,
+    schema,
+    slurm_rules,
+    update_rules,
+)
+from unbroken.rehearsal.hyperpod.states import Cluster, ClusterStatus, Group, Network, Node, Slurm
 from unbroken.rehearsal.hyperpod.world import World
 
-_WHOLE = ("NodeRecovery", "NodeProvisioningMode", "Orchestrator", "ClusterRole")
+_WHOLE = ("NodeRecovery", "NodeProvisioningMode", "Orchestrator", "ClusterRole", "TieredStorageConfig")
 
 
 @dataclass(frozen=True)
@@ -19,6 +31,8 @@ class _Change:
     """What an update is about to do, and what was before."""
 
     before: dict[str, Mapping[str, Any]]
+    slurm: Slurm
+    """Before."""
     added: list[Node]
     leaving: list[Node]
     deleted: list[str]
@@ -33,46 +47,31 @@ def update(world: World, request: Mapping[str, Any]) -> dict[str, Any]:
     schema.check_request("UpdateCluster", request)
     rules.check_emulated(request)
     specs = list(request.get("InstanceGroups", []))
-    rules.check_groups(specs)
-    rules.check_roles(world.aws, specs)
     with world.changed:
         cluster = lookup.settled_cluster(world, request["ClusterName"])
-        _check(cluster, specs, request.get("InstanceGroupsToDelete", []))
-        change = _apply(world, cluster, specs, request)
+    rules.check_groups(specs, continuous=cluster.continuous)
+    rules.check_roles(world.aws, specs)
+    networks = network_rules.networks(world.aws, specs, cluster.network)
+    drift.check(cluster)
+    with world.changed:
+        lookup.settled_cluster(world, request["ClusterName"])
+        update_rules.check(cluster, specs, request)
+        change = _apply(world, cluster, specs, networks, request)
         cluster.status = ClusterStatus.UPDATING
     journal.set_cluster(world, cluster, ClusterStatus.UPDATING)
     world.spawn("update", lambda: _work(world, cluster, change))
     return {"ClusterArn": cluster.arn}
 
 
-def _check(cluster: Cluster, specs: list[Mapping[str, Any]], to_delete: list[str]) -> None:
-    if cluster.status is ClusterStatus.FAILED:
-        raise validation(f"Cluster {cluster.name} is in Failed state and cannot be updated.")
-    for spec in specs:
-        known = cluster.groups.get(spec["InstanceGroupName"])
-        if known is not None and known.spec["InstanceType"] != spec["InstanceType"]:
-            raise validation(
-                f"Instance type of existing instance group {known.name} cannot be changed from "
-                f"{known.spec['InstanceType']} to {spec['InstanceType']}."
-            )
-        if spec["InstanceGroupName"] == cluster.controller_group:
-            rules.check_controller_count(spec)
-    _check_deleted(cluster, to_delete)
-
-
-def _check_deleted(cluster: Cluster, names: list[str]) -> None:
-    unknown = sorted(set(names) - set(cluster.groups))
-    if unknown:
-        raise validation(f"Instance groups {', '.join(unknown)} do not exist in cluster {cluster.name}.")
-    if cluster.controller_group in names:
-        raise validation(f"The controller group {cluster.controller_group} cannot be deleted.")
-
-
 def _apply(
-    world: World, cluster: Cluster, specs: list[Mapping[str, Any]], request: Mapping[str, Any]
+    world: World,
+    cluster: Cluster,
+    specs: list[Mapping[str, Any]],
+    networks: Mapping[str, Network],
+    request: Mapping[str, Any],
 ) -> _Change:
     """Fold the request into the cluster's record and plan the nodes; call it with the lock held."""
-    before = {name: group.spec for name, group in cluster.groups.items()}
+    before, slurm = {name: group.spec for name, group in cluster.groups.items()}, cluster.slurm
     deleted = list(request.get("InstanceGroupsToDelete", []))
     leaving = [node for name in deleted for node in cluster.members(name)]
     missing: dict[str, int] = {}
@@ -80,19 +79,42 @@ def _apply(
         name, have = spec["InstanceGroupName"], cluster.members(spec["InstanceGroupName"])
         missing[name] = max(0, spec["InstanceCount"] - len(have))
         leaving += have[spec["InstanceCount"] :]
-    added = _planned(world, cluster, specs, missing)
+    added = _planned(world, cluster, specs, networks, missing)
+    cluster.slurm = _parts(cluster, deleted)
     cluster.request |= {key: request[key] for key in _WHOLE if key in request}
-    return _Change(before, added, leaving, deleted)
+    return _Change(before, slurm, added, leaving, deleted)
 
 
 def _planned(
-    world: World, cluster: Cluster, specs: list[Mapping[str, Any]], missing: dict[str, int]
+    world: World,
+    cluster: Cluster,
+    specs: list[Mapping[str, Any]],
+    networks: Mapping[str, Network],
+    missing: dict[str, int],
 ) -> list[Node]:
-    added = fleet.plan(world, cluster, missing)  # refuses before anything is changed
-    for spec in specs:
-        group = cluster.groups.setdefault(spec["InstanceGroupName"], Group(spec))
-        group.spec, group.status = spec, "Updating"
+    """The new nodes; whatever is refused, is refused before anything is changed."""
+    fresh = {name: Group(spec, networks[name]) for spec in specs for name in [spec["InstanceGroupName"]]}
+    plans.check(world, cluster, fresh.values())
+    before = dict(cluster.groups)
+    cluster.groups |= {name: group for name, group in fresh.items() if name not in before}
+    try:
+        if cluster.slurm.by_api:
+            slurm_rules.by_api([fresh.get(name, group).spec for name, group in cluster.groups.items()])
+        added = fleet.plan(world, cluster, missing)
+    except Exception:
+        cluster.groups = before
+        raise
+    for name, group in fresh.items():
+        known = cluster.groups[name]
+        known.spec, known.network, known.status = group.spec, group.network, "Updating"
     return added
+
+
+def _parts(cluster: Cluster, deleted: list[str]) -> Slurm:
+    """Which group is what in Slurm from now on; with provisioning parameters, the bundle's file says."""
+    if not cluster.slurm.by_api:
+        return cluster.slurm
+    return slurm_rules.by_api([group.spec for name, group in cluster.groups.items() if name not in deleted])
 
 
 def _work(world: World, cluster: Cluster, change: _Change) -> None:
@@ -130,6 +152,7 @@ def _roll_back(world: World, cluster: Cluster, change: _Change, message: str) ->
     fleet.take_down(world, cluster, change.added)
     with world.changed:
         cluster.groups = {name: cluster.groups[name] for name in change.before}
+        cluster.slurm = change.slurm
         for name, spec in change.before.items():
             cluster.groups[name].spec = spec
         _settle(cluster, set())

@@ -15,10 +15,13 @@ Answer = dict[str, Any]
 _PAGE = 100
 _KEPT_SPEC = (
     "InstanceGroupName", "InstanceType", "LifeCycleConfig", "ExecutionRole", "ThreadsPerCore",
-    "InstanceStorageConfigs", "OnStartDeepHealthChecks", "TrainingPlanArn",
+    "InstanceStorageConfigs", "OnStartDeepHealthChecks", "TrainingPlanArn", "OverrideVpcConfig",
+    "ScheduledUpdateConfig", "AutoPatchConfig", "CapacityRequirements", "SlurmConfig",
 )  # fmt: skip
-_KEPT_REQUEST = ("VpcConfig", "Orchestrator", "NodeRecovery", "NodeProvisioningMode", "ClusterRole")
-_KEPT_NODE = ("LifeCycleConfig", "ThreadsPerCore", "InstanceStorageConfigs")
+_KEPT_REQUEST = (
+    "VpcConfig", "Orchestrator", "NodeRecovery", "NodeProvisioningMode", "ClusterRole", "TieredStorageConfig",
+)  # fmt: skip
+_KEPT_NODE = ("LifeCycleConfig", "ThreadsPerCore", "InstanceStorageConfigs", "OverrideVpcConfig")
 
 
 def describe_cluster(world: World, request: Request) -> Answer:
@@ -48,6 +51,8 @@ def _group(world: World, cluster: Cluster, group: Group) -> Answer:
     }
     if group.minimum:
         answer["MinCount"] = group.minimum
+    if "ImageId" in group.spec:
+        answer["CurrentImageId"] = answer["DesiredImageId"] = group.spec["ImageId"]
     if group.software_update is not None:
         answer["SoftwareUpdateStatus"] = group.software_update
     return answer
@@ -121,8 +126,11 @@ def describe_node(world: World, request: Request) -> Answer:
         spec = cluster.groups[node.group].spec
     details |= {key: spec[key] for key in _KEPT_NODE if key in spec}
     details |= {"PrivatePrimaryIp": node.address, "NodeLogicalId": node.instance_name}
-    if cluster.subnet.availability_zone_id:
-        details["Placement"] = {"AvailabilityZoneId": cluster.subnet.availability_zone_id}
+    zone = cluster.network_of(node).subnet.availability_zone_id
+    if zone:
+        details["Placement"] = {"AvailabilityZoneId": zone}
+    if "CapacityRequirements" in spec:
+        details["CapacityType"] = next(iter(spec["CapacityRequirements"]))
     return {"NodeDetails": details}
 
 
@@ -141,6 +149,35 @@ def list_events(world: World, request: Request) -> Answer:
         _in_time(rows, request, "EventTime", prefix="EventTime"), key=_by("EventTime"), reverse=newest_first
     )
     return _page(rows, request, "Events")
+
+
+def describe_event(world: World, request: Request) -> Answer:
+    """DescribeClusterEvent: one event with what is known of its node; Continuous clusters only."""
+    schema.check_request("DescribeClusterEvent", request)
+    with world.changed:
+        cluster = lookup.cluster(world, request["ClusterName"])
+        if not cluster.continuous:
+            raise validation(messages.EVENTS_NEED_CONTINUOUS)
+        found = next((one for one in cluster.told if one["EventId"] == request["EventId"]), None)
+        if found is None:
+            text = messages.NO_EVENT.format(event=request["EventId"], name=cluster.name)
+            raise ServiceError("ResourceNotFound", text)
+        metadata = _event_metadata(cluster, found)
+    return {"EventDetails": found | ({"EventDetails": {"EventMetadata": metadata}} if metadata else {})}
+
+
+def _event_metadata(cluster: Cluster, event: Answer) -> Answer:
+    if event["ResourceType"] == "Cluster":
+        return {"Cluster": {"FailureMessage": cluster.failure}} if event["EventLevel"] == "Error" else {}
+    node = lookup.node_by_id(cluster, event["InstanceId"])
+    if node is None:
+        return {}
+    known: Answer = {"NodeLogicalId": node.instance_name}
+    if node.interface_id is not None:
+        known["CustomerEni"] = node.interface_id
+    if event["EventLevel"] == "Error" and node.message:
+        known["FailureMessage"] = node.message
+    return {"Instance": known}
 
 
 def _seen(world: World, node: Node) -> Sighting:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from unbroken.rehearsal.hyperpod.machines import Machines, NodeStore
 from unbroken.rehearsal.hyperpod.settings import Clock, Events, Settings
-from unbroken.rehearsal.hyperpod.states import Cluster
+from unbroken.rehearsal.hyperpod.states import Cluster, TrainingPlan
 
 
 def _in_thread(name: str, work: Callable[[], None]) -> None:
@@ -27,6 +27,8 @@ class World:
     settings: Settings
     clusters: dict[str, Cluster] = field(default_factory=dict)
     """By name."""
+    plans: dict[str, TrainingPlan] = field(default_factory=dict)
+    """Training plans of the account, by ARN."""
     changed: threading.Condition = field(default_factory=lambda: threading.Condition(threading.RLock()))
     closing: threading.Event = field(default_factory=threading.Event)
     spawn: Callable[[str, Callable[[], None]], None] = _in_thread

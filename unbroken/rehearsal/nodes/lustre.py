@@ -1,7 +1,7 @@
-"""Emulated FSx for Lustre: a size-capped tmpfs a file system; nodes bind it with ``mount -t lustre``.
+"""Emulated FSx: a size-capped tmpfs a file system; nodes bind it with ``mount -t lustre`` or ``-t nfs``.
 
-The node's side is ``image/usr/sbin/mount.lustre``. It is memory on one machine; /proc/mounts says
-``tmpfs`` with the right source; nothing of Lustre's own behaviour is emulated.
+The node's side is ``image/usr/sbin/mount.lustre`` and ``mount.nfs``. It is memory on one machine;
+/proc/mounts says ``tmpfs`` with the right source; nothing of the file systems' own behaviour is emulated.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Lustre:
         _mount("-t", "tmpfs", "-o", "size=1m,mode=755", "lustre", str(where))
         _mount("--make-shared", str(where))
 
-    def attach(self, file_system_id: str, dns_name: str, mount_name: str, size_mib: int) -> None:
-        """Make a file system mountable as ``<dns_name>@tcp:/<mount_name>``. Safe to repeat."""
+    def attach(self, file_system_id: str, source: str, size_mib: int) -> None:
+        """Make a file system mountable from ``source``, what ``mount`` is asked for. Safe to repeat."""
         if not _ID.fullmatch(file_system_id):
             raise MachineError(f"{file_system_id} is not the id of a file system")
         with self._lock:
@@ -37,7 +37,7 @@ class Lustre:
                 return
             point.mkdir()
             size = f"mode=755,size={size_mib or DEFAULT_SIZE_MIB}m"
-            _mount("-t", "tmpfs", "-o", size, f"{dns_name}@tcp:/{mount_name}", str(point))
+            _mount("-t", "tmpfs", "-o", size, source, str(point))
 
 
 def _mount(*args: str) -> None:

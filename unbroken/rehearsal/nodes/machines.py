@@ -10,12 +10,14 @@ import itertools
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from unbroken.catalog.instance_types import get
-from unbroken.rehearsal.hyperpod.machines import MachineError, MachineSpec
+from unbroken.rehearsal.hyperpod.machines import Database, MachineError, MachineSpec
+from unbroken.rehearsal.nodes import databases
 from unbroken.rehearsal.nodes.cgroups import CgroupTree
 from unbroken.rehearsal.nodes.lustre import Lustre
 from unbroken.rehearsal.nodes.machine import NamespaceMachine, Place
@@ -54,6 +56,8 @@ class NamespaceMachines:
         self._resolver = Resolver(self.network.datagrams(RESOLVER_ADDRESS, 53))
         self._machines: list[NamespaceMachine] = []
         self._numbers = itertools.count(1)
+        self._databases: set[str] = set()
+        self._lock = threading.Lock()
 
     def create(self, spec: MachineSpec) -> NamespaceMachine:
         """Make a machine with a fresh root file system; it does not run before ``boot``."""
@@ -70,9 +74,27 @@ class NamespaceMachines:
 
     def attach_file_system(self, file_system_id: str, dns_name: str, mount_name: str, size_mib: int) -> None:
         """Let ``mount -t lustre <dns_name>@tcp:/<mount_name>`` succeed on every machine. Safe to repeat."""
-        self._lustre.attach(file_system_id, dns_name, mount_name, size_mib)
+        self._lustre.attach(file_system_id, f"{dns_name}@tcp:/{mount_name}", size_mib)
         # Nothing dials this address: the files are reached through a bind mount.
         self._resolver.add(dns_name, RESOLVER_ADDRESS)
+
+    def attach_home(self, file_system_id: str, dns_name: str, size_mib: int) -> None:
+        """Let ``mount -t nfs <dns_name>:/fsx`` succeed on every machine. Safe to repeat."""
+        self._lustre.attach(file_system_id, f"{dns_name}:/fsx", size_mib)
+        self._resolver.add(dns_name, RESOLVER_ADDRESS)
+
+    def attach_database(self, database: Database, neighbour: MachineSpec) -> None:
+        """Have MariaDB answer at the database's host name, on a machine of its own beside ``neighbour``.
+
+        Safe to repeat; raises MachineError.
+        """
+        with self._lock:
+            if database.endpoint in self._databases:
+                return
+            machine = self.create(databases.spec(neighbour))
+            databases.start(machine, database)
+            self._resolver.add(database.endpoint, machine.spec.address)
+            self._databases.add(database.endpoint)
 
     def close(self) -> None:
         """End every machine and free what they shared. Safe to call twice."""

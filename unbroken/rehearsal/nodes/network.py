@@ -42,6 +42,7 @@ class Network:
             f"addr add {RESOLVER_ADDRESS}/32 dev {_BRIDGE}",
             f"link set {_BRIDGE} up",
         )
+        self._route_between_subnets()
 
     @property
     def path(self) -> str:
@@ -89,6 +90,15 @@ class Network:
         if self._namespace >= 0:
             os.close(self._namespace)
             self._namespace = -1
+
+    def _route_between_subnets(self) -> None:
+        """Forward what goes from one subnet to another, and do not send the sender elsewhere for it."""
+        settings = {"ip_forward": 1, "conf/all/send_redirects": 0, f"conf/{_BRIDGE}/send_redirects": 0}
+        script = "".join(f"echo {value} >/proc/sys/net/ipv4/{name}\n" for name, value in settings.items())
+        argv = ["nsenter", f"--net={self.path}", "sh", "-ec", script]
+        result = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise MachineError(f"the node network does not route: {result.stderr.strip()}")
 
     def _bound(self, kind: socket.SocketKind, address: str, port: int) -> socket.socket:
         _system("setns", self._namespace, _CLONE_NEWNET)

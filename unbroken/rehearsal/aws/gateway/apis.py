@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -18,7 +18,7 @@ import ministack.app
 from ministack.core import iam_actions, router
 
 from unbroken.rehearsal.aws import environment
-from unbroken.rehearsal.aws.gateway.http import Reply, Request
+from unbroken.rehearsal.aws.gateway.http import NoAnswer, Reply, Request
 from unbroken.rehearsal.aws.gateway.nodes import Credentials, Sessions
 from unbroken.rehearsal.aws.permissions import Denial, Permissions
 
@@ -45,8 +45,16 @@ class Call:
 class NodeApis:
     """Checks and forwards; one for all nodes."""
 
-    def __init__(self, port: int, sessions: Sessions, permissions: Permissions) -> None:
+    def __init__(
+        self,
+        port: int,
+        sessions: Sessions,
+        permissions: Permissions,
+        reaches: Callable[[str, str], bool],
+    ) -> None:
+        """``reaches`` tells whether the node with an address gets to a service."""
         self._port = port
+        self._reaches = reaches
         self._sessions = sessions
         self._permissions = permissions
 
@@ -55,6 +63,8 @@ class NodeApis:
         credentials = self._caller(request)
         calls = list(calls_of(request, self._permissions.region))
         service = calls[0].service if calls else ""
+        if not self._reaches(request.client, service):
+            raise NoAnswer(f"{request.client} has no way to {service}")
         if credentials is None:
             text = "The security token included in the request is invalid."
             return _refused(service, "InvalidClientTokenId", text, request)

@@ -15,6 +15,10 @@ logger = logging.getLogger("unbroken.gateway")
 IDLE_SECONDS = 60.0
 
 
+class NoAnswer(Exception):
+    """The request gets no answer at all: the connection is closed, as where nothing is reached."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One request; header names are lower case."""
@@ -92,13 +96,19 @@ class _Handler(BaseHTTPRequestHandler):
             body=self.rfile.read(length) if length else b"",
             client=str(self.client_address[0]),
         )
-        self._send(self._answer(request))
+        try:
+            self._send(self._answer(request))
+        except NoAnswer as reason:
+            logger.info("%s %s: no answer, %s", request.method, request.target, reason)
+            self.close_connection = True
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any
 
     def _answer(self, request: Request) -> Reply:
         try:
             return self.server.answer(request)
+        except NoAnswer:
+            raise
         except Exception:  # one bad request must not end the server; the log has it whole
             logger.exception("%s %s failed", request.method, request.target)
             return Reply(500, b"internal error of the rehearsal; see server.log")

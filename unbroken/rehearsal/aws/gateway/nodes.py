@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from unbroken.rehearsal.aws import environment
 from unbroken.rehearsal.aws.clients import Clients
 from unbroken.rehearsal.aws.permissions import Principal
-from unbroken.rehearsal.hyperpod.machines import Machine, Machines, MachineSpec
+from unbroken.rehearsal.hyperpod.machines import Database, Machine, Machines, MachineSpec
 
 LIFETIME = timedelta(hours=1)
 RENEW_BEFORE = timedelta(minutes=10)
@@ -56,6 +56,14 @@ class ListedMachines:
     def attach_file_system(self, file_system_id: str, dns_name: str, mount_name: str, size_mib: int) -> None:
         """Let the file system be mounted on every machine."""
         self._machines.attach_file_system(file_system_id, dns_name, mount_name, size_mib)
+
+    def attach_home(self, file_system_id: str, dns_name: str, size_mib: int) -> None:
+        """Let the file system for homes be mounted on every machine."""
+        self._machines.attach_home(file_system_id, dns_name, size_mib)
+
+    def attach_database(self, database: Database, neighbour: MachineSpec) -> None:
+        """Have a database answer."""
+        self._machines.attach_database(database, neighbour)
 
     def close(self) -> None:
         """End every machine."""

@@ -45,7 +45,7 @@ class Cluster:
 
     name: str
     controller_group: str
-    login_group: str | None
+    login_groups: tuple[str, ...]
     partitions: dict[str, str]
     """Worker group name -> partition name."""
     nodes: tuple[Node, ...]
@@ -53,6 +53,8 @@ class Cluster:
     node_recovery: str = AUTOMATIC
     gres: bool = False
     login_in_slurm: bool = True
+    keep_partitions: bool = False
+    """Whether partitions added to slurm.conf by hand are kept (SlurmConfigStrategy Merge)."""
     shapes: dict[str, Shape] = field(default_factory=dict)
 
     def controller(self) -> Node | None:
@@ -60,7 +62,7 @@ class Cluster:
 
     def slurm_nodes(self) -> tuple[Node, ...]:
         """Those that run slurmd: workers and, on current machine images, login nodes."""
-        left_out = {self.controller_group} | (set() if self.login_in_slurm else {self.login_group})
+        left_out = {self.controller_group} | (set() if self.login_in_slurm else set(self.login_groups))
         return tuple(node for node in self.nodes if node.group not in left_out)
 
     def shape(self, node: Node) -> Shape:
@@ -93,14 +95,21 @@ def parse(resources: dict[str, Any], provisioning: dict[str, Any], agent: dict[s
     return Cluster(
         name=resources["ClusterConfig"]["ClusterName"],
         controller_group=provisioning["controller_group"],
-        login_group=provisioning.get("login_group"),
+        login_groups=_login_groups(provisioning, emulator),
         partitions={group["instance_group_name"]: group["partition_name"] for group in groups},
         nodes=tuple(_nodes(resources.get("InstanceGroups") or [])),
         node_recovery=agent.get("NodeRecovery") or AUTOMATIC,
         gres=bool(emulator.get("Gres", False)),
         login_in_slurm=bool(emulator.get("LoginNodesInSlurm", True)),
+        keep_partitions=bool(emulator.get("KeepPartitions", False)),
         shapes={kind: _shape(values) for kind, values in (emulator.get("InstanceTypes") or {}).items()},
     )
+
+
+def _login_groups(provisioning: dict[str, Any], emulator: dict[str, Any]) -> tuple[str, ...]:
+    """All login groups; provisioning_parameters.json has room for one."""
+    one = provisioning.get("login_group")
+    return tuple(emulator.get("LoginGroups") or ([one] if one else []))
 
 
 def _nodes(groups: list[dict[str, Any]]) -> list[Node]:

@@ -22,8 +22,11 @@ def write_all(cluster: Cluster, folder: Path = FOLDER) -> bool:
     accounting.conf is the customer's: one without settings is made where there is none, and never changed.
     """
     cgroups = cgroup_version()
+    found = _read(folder / "slurm.conf")
     text = slurm_conf.slurm_conf(cluster, cgroups)
-    before = _node_lines(_read(folder / "slurm.conf"))
+    if cluster.keep_partitions:
+        text = slurm_conf.with_partitions_of(found, text)
+    before = _node_lines(found)
     if not (folder / "accounting.conf").exists():
         _write(folder / "accounting.conf", slurm_conf.NO_ACCOUNTING)
     _write(folder / "cgroup.conf", slurm_conf.cgroup_conf(cgroups))

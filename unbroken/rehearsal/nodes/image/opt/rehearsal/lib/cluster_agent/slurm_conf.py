@@ -6,8 +6,12 @@ block of shortened waits is the rehearsal's own.
 
 from __future__ import annotations
 
+import re
+
 from cluster_agent.cluster_config import Cluster, Node
 
+INCLUDE = "include accounting.conf"
+_PARTITION = re.compile(r"(?m)^PartitionName=(\S+)")
 PLUGIN = "/opt/slurm/lib/auto_resume.so"
 EVERYTHING = "dev"
 NO_ACCOUNTING = "# no accounting is set up\n"
@@ -67,7 +71,14 @@ def slurm_conf(cluster: Cluster, cgroups: str = "v1") -> str:
     head = HEAD.format(cluster=cluster.name.lower(), controller=address, proctrack=proctrack)
     nodes = [_node_line(cluster, node) for node in cluster.slurm_nodes()]
     body = ["# Nodes and partitions", *_gres_types(cluster), *nodes, *_partitions(cluster)]
-    return head + "\n".join([*body, "include accounting.conf"]) + "\n"
+    return head + "\n".join([*body, INCLUDE]) + "\n"
+
+
+def with_partitions_of(found: str, text: str) -> str:
+    """The text, with the partitions that only the file found has in front of its include."""
+    known = set(_PARTITION.findall(text))
+    more = [line for line in found.splitlines() for name in _PARTITION.findall(line) if name not in known]
+    return text.replace(INCLUDE, "\n".join([*more, INCLUDE])) if more else text
 
 
 def _node_line(cluster: Cluster, node: Node) -> str:

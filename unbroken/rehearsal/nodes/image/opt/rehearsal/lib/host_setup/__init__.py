@@ -1,0 +1,1 @@
+"""What HyperPod does on a node by itself, before or while OnInitComplete runs: mounts, accounting, Slurm."""
