@@ -12,12 +12,15 @@ import ministack.services.cloudformation.changesets as changesets
 import ministack.services.cloudformation.handlers as handlers
 import ministack.services.cloudformation.provisioners as provisioners
 import ministack.services.cloudformation.stacks as stacks
+import ministack.services.cloudwatch as cloudwatch
 import ministack.services.ec2 as ec2
 import ministack.services.iam as iam
 import pytest
 from ministack.core import router
 
 from unbroken.rehearsal.aws.ec2.api import _REPLACEMENTS
+from unbroken.rehearsal.aws.ec2.filters import KINDS, KNOWN
+from unbroken.rehearsal.aws.iam import SIMULATIONS
 
 
 def test_the_version_is_the_one_that_was_read() -> None:
@@ -43,7 +46,7 @@ def test_services_are_found_by_target_prefix() -> None:
 
 
 def test_ec2_actions_and_records() -> None:
-    assert set(_REPLACEMENTS) <= set(ec2._ACTION_MAP)
+    assert set(_REPLACEMENTS) | set(KINDS) | set(KNOWN) <= set(ec2._ACTION_MAP)
     for store in (
         "_network_interfaces",
         "_security_groups",
@@ -56,8 +59,21 @@ def test_ec2_actions_and_records() -> None:
     assert ec2._az_id_for_zone_name("us-west-2d") == "usw2-az4"
 
 
+def test_stacks_touch_resources_by_names_of_their_module() -> None:
+    for name in ("_provision_resource", "_update_resource", "_delete_resource", "_add_event"):
+        assert callable(getattr(stacks, name)), name
+
+
+def test_small_services() -> None:
+    assert set(SIMULATIONS) <= set(iam._IAM_HANDLERS)
+    assert callable(cloudwatch._store_datum) and "monitoring" in ministack.app.SERVICE_HANDLERS
+
+
 def test_policies() -> None:
-    for name in ("evaluate", "_gather_role_policies", "_permissions_boundary", "combine_resource_policy"):
+    for name in (
+        "evaluate", "_gather_role_policies", "_permissions_boundary", "combine_resource_policy",
+        "evaluate_resource_policy", "_resource_policy", "_resolve_condition_key",
+    ):  # fmt: skip
         assert callable(getattr(evaluator, name)), name
     for name in (
         "extract_iam_action",

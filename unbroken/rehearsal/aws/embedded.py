@@ -6,20 +6,29 @@ import asyncio
 import socket
 import threading
 import time
+from typing import Any
 
 import ministack.app
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
 from unbroken.rehearsal.aws import (
+    budgets,
     deployment,
     environment,
     failures,
+    front,
     iam,
+    kms,
+    logs,
+    metrics,
+    permissions,
     s3,
     settling,
     templates,
     wire,
+    workspace_resources,
+    workspaces,
 )
 from unbroken.rehearsal.aws.clients import Clients
 from unbroken.rehearsal.aws.ec2 import amended as ec2_amended
@@ -43,6 +52,8 @@ class EmbeddedAws:
         self.region = region
         self.clients = Clients(port, region)
         self.fsx = Fsx(self.clients)
+        self.workspaces = workspaces.workspaces(region)
+        self.permissions = permissions.Permissions(region)
         self.failures = failures.Failures()
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
@@ -52,10 +63,13 @@ class EmbeddedAws:
         self._install()
 
     def _install(self) -> None:
+        permissions.install()
         ec2_api.install()
         templates.install(self.region)
         self.failures.install()
         settling.install()
+        iam.install()
+        metrics.install(self.fsx)
         wire.install("fsx", fsx_api.TARGET_PREFIX, fsx_api.FsxApi(self.fsx))
         register(
             [
@@ -63,6 +77,9 @@ class EmbeddedAws:
                 *ec2_network.handlers(self.clients),
                 *fsx_resources.handlers(self.fsx),
                 *deployment.handlers(self.clients),
+                *budgets.handlers(self.clients),
+                *logs.handlers(self.clients, self.permissions),
+                *workspace_resources.handlers(self.clients, self.workspaces),
             ],
             self.region,
         )
@@ -70,6 +87,7 @@ class EmbeddedAws:
             [
                 *ec2_amended.amendments(self.clients),
                 *iam.amendments(self.clients),
+                *kms.amendments(self.clients),
                 *s3.amendments(self.clients),
             ],
             self.region,
@@ -120,7 +138,9 @@ class EmbeddedAws:
         config.bind = [f"fd://{self._descriptor}"]
         config.keep_alive_timeout = 75
         config.graceful_timeout = 1.0
-        await serve(ministack.app.app, config, shutdown_trigger=self._stop.wait)
+        rest = {name: of.rest for name, of in self.workspaces.items()}
+        application: Any = front.Front(ministack.app.app, rest)
+        await serve(application, config, shutdown_trigger=self._stop.wait)
 
 
 def listen(port: int) -> socket.socket:

@@ -1,14 +1,14 @@
-"""Would IAM let a node's execution role do this? Evaluated with ministack's policy evaluator.
+"""Would IAM let a role, or a service, do this? Evaluated with ministack's policy evaluator.
 
-Considered: the role's inline and managed policies, its permissions boundary, and the resource's own policy.
-Calls of nodes count as made over TLS, as they are on AWS, although the rehearsal's network carries plain
-HTTP.
+Considered: the role's inline and managed policies, its permissions boundary, the resource's own policy, and
+conditions. Calls of nodes count as made over TLS, as they are on AWS, although the rehearsal's network
+carries plain HTTP.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -49,6 +49,40 @@ class Denial:
         return str(identity_denial_message(self.action, self.principal.arn, self.resource, self.explicit))
 
 
+def install() -> None:
+    """Add to ministack's evaluator what it lacks: managed policies, and a role's own ARN as a condition."""
+    install_managed_policies()
+    original = evaluator._resolve_condition_key
+
+    def resolve(key: str, context: Any) -> Any:
+        found = original(key, context)
+        return role_arn(found) if key.lower() == "aws:principalarn" else found
+
+    evaluator._resolve_condition_key = resolve
+
+
+def role_arn(principal_arn: str) -> str:
+    """aws:PrincipalArn of an assumed role is the role's ARN, not the session's (IAM user guide)."""
+    if ":assumed-role/" not in principal_arn:
+        return principal_arn
+    account, role = principal_arn.split(":")[4], principal_arn.split("/")[1]
+    return f"arn:aws:iam::{account}:role/{role}"
+
+
+def administers(key_policy: str) -> bool:
+    """Whether a key policy lets the account itself change it."""
+    question = evaluator.EvalContext(
+        principal_arn=f"arn:aws:iam::{environment.ACCOUNT}:root",
+        principal_type="Root",
+        principal_account=environment.ACCOUNT,
+        action="kms:PutKeyPolicy",
+        resource_arn="*",
+        region="",
+        secure_transport=True,
+    )
+    return bool(evaluator.evaluate_resource_policy(key_policy, question).decision == "Allow")
+
+
 def install_managed_policies() -> None:
     """Add the AWS managed policies this project relies on to ministack's; their documents are our reading."""
     for entry in resources.files("unbroken.rehearsal.aws").joinpath("data").iterdir():
@@ -74,8 +108,39 @@ class Permissions:
             return None
         return Denial(principal, action, resource, explicit=result.decision == "Deny")
 
+    def check_all(
+        self, principal: Principal, actions: Sequence[str], resource: str, context: Mapping[str, Any]
+    ) -> Denial | None:
+        """The first of several actions that is not allowed; None where all are."""
+        denials = (self.check(principal, action, resource, context) for action in actions)
+        return next((denial for denial in denials if denial is not None), None)
+
+    def key_problem(self, service: str, actions: Sequence[str], key: str, context: Mapping[str, Any]) -> str:
+        """Which of the actions a key's policy does not allow a service (``logs.us-west-2.amazonaws.com``)."""
+        with request_scope(environment.ACCOUNT, self.region):
+            found = evaluator._resource_policy("kms", key)
+            for action in actions:
+                question = self._question(Principal(service, service), action, key, context)
+                question.principal_arn = question.principal_type = service
+                decision = evaluator.evaluate_resource_policy(found[0] if found else None, question, service)
+                if decision.decision != "Allow":
+                    return f"the key policy does not allow {service} to perform: {action} on resource: {key}"
+        return ""
+
     def _evaluate(self, principal: Principal, action: str, resource: str, context: Mapping[str, Any]) -> Any:
-        question = evaluator.EvalContext(
+        question = self._question(principal, action, resource, context)
+        policies = evaluator._gather_role_policies(principal.role, environment.ACCOUNT)
+        limits = evaluator._permissions_boundary(iam._roles, principal.role, environment.ACCOUNT)
+        result = evaluator.evaluate(question, policies, *limits)
+        service = action.split(":")[0]
+        found = evaluator._resource_policy(service, resource)
+        if found is None:
+            return result
+        required = service in evaluator._POLICY_REQUIRED
+        return evaluator.combine_resource_policy(result, question, *found, required=required, limits=limits)
+
+    def _question(self, principal: Principal, action: str, resource: str, context: Mapping[str, Any]) -> Any:
+        return evaluator.EvalContext(
             principal_arn=principal.arn,
             principal_type="AssumedRole",
             principal_account=environment.ACCOUNT,
@@ -83,12 +148,11 @@ class Permissions:
             resource_arn=resource,
             region=self.region,
             secure_transport=True,
-            service_context={key.lower(): value for key, value in context.items()},
+            service_context={key.lower(): value for key, value in (_implied(action, context)).items()},
         )
-        policies = evaluator._gather_role_policies(principal.role, environment.ACCOUNT)
-        limits = evaluator._permissions_boundary(iam._roles, principal.role, environment.ACCOUNT)
-        result = evaluator.evaluate(question, policies, *limits)
-        found = evaluator._resource_policy(action.split(":")[0], resource)
-        if found is None:
-            return result
-        return evaluator.combine_resource_policy(result, question, *found, limits=limits)
+
+
+def _implied(action: str, context: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys every call has that is made in the account."""
+    own = {"kms:CallerAccount": environment.ACCOUNT} if action.startswith("kms:") else {}
+    return {"aws:SourceAccount": environment.ACCOUNT, **own, **context}

@@ -82,5 +82,20 @@ AWS_BEHAVIOURS: list[Behaviour] = [
            "attributes of the VPC; a second one for the same service is refused."),
     _entry(222, "documented", f"{_EC2}; EC2 API reference, CreateSubnet",
            "A subnet lies in one of its VPC's ranges and overlaps no other."),
+    # Other services
+    _entry(223, "documented", "Grafana API reference, CreateWorkspace",
+           "A Grafana workspace with AWS_SSO needs IAM Identity Center (a setting here, as if it were there), "
+           "and a role of its own must let Grafana assume it."),
+    _entry(224, "documented", "CloudWatch Logs user guide, encrypting log data",
+           "An encrypted log group needs an enabled key whose policy lets the region's Logs service use it "
+           "for that group."),
+    _entry(225, "documented", "KMS developer guide, key states",
+           "A key that a stack deletes is pending until its waiting period ends, and encrypts nothing; an "
+           "alias is had once."),
+    _entry(226, "documented", "KMS API reference, CreateKey",
+           "A key policy that would let nobody change it is refused."),
+    _entry(227, "inferred", _OWN,
+           "Not emulated and refused with a message that says so, never an empty answer: prices, service "
+           "quotas, IAM's simulator, Identity Center, the tagging API and every service not named here."),
 ]
 # fmt: on

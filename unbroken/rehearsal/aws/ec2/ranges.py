@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from ipaddress import ip_network
+from ipaddress import IPv4Network
 from typing import Any
 
 import ministack.services.ec2 as ec2
@@ -29,7 +29,7 @@ def associate(params: Params) -> Response:
     if vpc is None:
         return error("InvalidVpcID.NotFound", f"The vpc ID '{ec2._p(params, 'VpcId')}' does not exist")
     cidr = ec2._p(params, "CidrBlock")
-    if any(ip_network(cidr).overlaps(ip_network(other)) for other in ranges(vpc)):
+    if any(IPv4Network(cidr).overlaps(IPv4Network(other)) for other in ranges(vpc)):
         return error("InvalidVpc.Range", f"The CIDR '{cidr}' conflicts with another range of the VPC.")
     association = f"vpc-cidr-assoc-{uuid.uuid4().hex[:17]}"
     vpc.setdefault(FURTHER, {})[association] = cidr
@@ -45,7 +45,7 @@ def disassociate(params: Params) -> Response:
         cidr = vpc.get(FURTHER, {}).get(association)
         if cidr is None:
             continue
-        if any(ip_network(one).subnet_of(ip_network(cidr)) for one in _subnets_of(vpc["VpcId"])):
+        if any(IPv4Network(one).subnet_of(IPv4Network(cidr)) for one in _subnets_of(vpc["VpcId"])):
             text = f"The vpc '{vpc['VpcId']}' has subnets in the range {cidr} and it cannot be disassociated."
             return error("OperationNotPermitted", text)
         del vpc[FURTHER][association]
@@ -61,10 +61,10 @@ def subnet_problem(vpc_id: str, cidr: str) -> str:
     vpc = ec2._vpcs.get(vpc_id)
     if vpc is None:
         return f"The vpc ID '{vpc_id}' does not exist (InvalidVpcID.NotFound)"
-    if not any(ip_network(cidr).subnet_of(ip_network(one)) for one in ranges(vpc)):
+    if not any(IPv4Network(cidr).subnet_of(IPv4Network(one)) for one in ranges(vpc)):
         return f"The CIDR '{cidr}' is invalid: it is not in the VPC's ranges (InvalidSubnet.Range)"
     for other in _subnets_of(vpc_id):
-        if ip_network(cidr).overlaps(ip_network(other)):
+        if IPv4Network(cidr).overlaps(IPv4Network(other)):
             return f"The CIDR '{cidr}' conflicts with another subnet (InvalidSubnet.Conflict)"
     return ""
 

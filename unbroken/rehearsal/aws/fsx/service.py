@@ -36,6 +36,8 @@ class Fsx:
         self.file_systems: dict[str, FileSystem] = {}
         self.associations: dict[str, Association] = {}
         self.backups: dict[str, Backup] = {}
+        self.export_age_seconds = 0.0
+        """A setting: the age of the oldest change that has not reached its bucket yet."""
         self._lock = threading.Lock()
 
     def create_file_system(self, request: Mapping[str, Any]) -> FileSystem:
