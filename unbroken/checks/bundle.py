@@ -10,14 +10,29 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from unbroken.checks.check import Area, Check
-from unbroken.checks.result import Outcome, failed, listed, passed, together, unknown
-from unbroken.checks.subject import Subject
+from unbroken.checks.result import Outcome, counted, failed, listed, missing, passed, together, unknown
+from unbroken.checks.subject import Missing, Subject
 
 SUMS = "SHA256SUMS"
 MOST_BYTES = 8 << 20
 """CDK's function that copies a bundle has 256 MiB; a bundle is scripts, and larger is data that got in."""
 NODE_PYTHON = (3, 10)
 """Python on HyperPod's images (Ubuntu 22.04)."""
+
+
+class BundleRendered(Check):
+    """The renderer itself refuses some of what is looked for below."""
+
+    id = "bundle-rendered"
+    area = Area.BUNDLE
+    asks = "the lifecycle bundle and the training bundle can be rendered"
+    faults = ("UP-016", "UP-065")
+
+    def run(self, subject: Subject) -> Outcome:
+        """By what the renderer left behind."""
+        if isinstance(subject.bundles, Missing):
+            return missing(subject.bundles.reason, subject.bundles.fix, subject.bundles.wrong)
+        return passed(listed(subject.bundles))
 
 
 class _OfBundles(Check):
@@ -50,7 +65,7 @@ class BundleHashes(_OfBundles):
         wrong = sorted(file for file in {*said, *actual} if said.get(file) != actual.get(file))
         if wrong:
             return failed(f"{name}: {listed(wrong)} not as in {SUMS}", "leave the rendered folder alone")
-        return passed(f"{name}: {len(actual)} files")
+        return passed(f"{name}: {counted(len(actual), 'file')}")
 
 
 class BundleShellSyntax(_OfBundles):
@@ -71,7 +86,7 @@ class BundleShellSyntax(_OfBundles):
         broken = [words for file in scripts if (words := _bash_says(bash, folder / file))]
         if broken:
             return failed(f"{name}: {listed(broken)}", "mend the script named")
-        return passed(f"{name}: {len(scripts)} scripts")
+        return passed(f"{name}: {counted(len(scripts), 'script')}")
 
 
 class BundlePythonSyntax(_OfBundles):
@@ -87,7 +102,7 @@ class BundlePythonSyntax(_OfBundles):
         broken = [words for file in modules if (words := _python_says(folder / file))]
         if broken:
             return failed(f"{name}: {listed(broken)}", "mend the file named; write for Python 3.10")
-        return passed(f"{name}: {len(modules)} modules")
+        return passed(f"{name}: {counted(len(modules), 'module')}")
 
 
 class BundleLineEnds(_OfBundles):
@@ -103,7 +118,7 @@ class BundleLineEnds(_OfBundles):
         wrong = [file for file in files if _has_windows_ends((folder / file).read_bytes())]
         if wrong:
             return failed(f"{name}: {listed(wrong)}", f"sed -i 's/\\r$//' on {wrong[0]} in the checkout")
-        return passed(f"{name}: {len(files)} files")
+        return passed(f"{name}: {counted(len(files), 'file')}")
 
 
 class BundleSize(_OfBundles):

@@ -17,6 +17,7 @@ from unbroken.checks.bundle import (
     BundleHashes,
     BundleLineEnds,
     BundlePythonSyntax,
+    BundleRendered,
     BundleShellSyntax,
     BundleSize,
 )
@@ -31,6 +32,7 @@ from unbroken.checks.tools import ToolAwsCli, ToolCdk, ToolNode, ToolSessionMana
 OF_FILE: tuple[Check, ...] = (FileValid(), capacity.TypeInRegion())
 OF_MACHINE: tuple[Check, ...] = (ToolAwsCli(), ToolSessionManagerPlugin(), ToolNode(), ToolCdk())
 OF_BUNDLE: tuple[Check, ...] = (
+    BundleRendered(),
     BundleHashes(),
     BundleShellSyntax(),
     BundlePythonSyntax(),

@@ -60,6 +60,11 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     return ", ".join(known[:most]) + more
 
 
+def counted(number: int, thing: str) -> str:
+    """``1 script``, ``2 scripts``."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
 def _joined(texts: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(texts))
 
@@ -78,6 +83,11 @@ class Result:
     def verdict(self) -> Verdict:
         """PASS, FAIL or UNKNOWN."""
         return self.outcome.verdict
+
+
+def missing(reason: str, fix: str, wrong: bool) -> Outcome:
+    """The answer for a part that could not be made."""
+    return failed(reason, fix) if wrong else unknown(reason, fix)
 
 
 @dataclass(frozen=True)

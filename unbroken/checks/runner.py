@@ -11,7 +11,7 @@ from threading import BoundedSemaphore, Thread
 from unbroken.aws import AwsError
 from unbroken.checks.check import Check
 from unbroken.checks.result import LeftOut, Outcome, Result, unknown
-from unbroken.checks.subject import Subject
+from unbroken.checks.subject import Missing, Subject
 
 SECONDS = 90.0
 """For all checks of the account together. One call may take this long where AWS does not answer."""
@@ -53,10 +53,10 @@ def leave_out(check: Check, subject: Subject) -> LeftOut | None:
     """Why a check does not run, or None."""
     if check.area.of_account and subject.account is None:
         return LeftOut(check.id, check.area.value, NOT_ASKED)
-    if check.needs_bundles and isinstance(subject.bundles, str):
-        return LeftOut(check.id, check.area.value, subject.bundles, on_purpose=False)
-    if check.needs_templates and isinstance(subject.templates, str):
-        return LeftOut(check.id, check.area.value, subject.templates, on_purpose=False)
+    if check.needs_bundles and isinstance(subject.bundles, Missing):
+        return LeftOut(check.id, check.area.value, "there are no bundles", on_purpose=False)
+    if check.needs_templates and isinstance(subject.templates, Missing):
+        return LeftOut(check.id, check.area.value, "there are no templates", on_purpose=False)
     if not check.applies(subject):
         return LeftOut(check.id, check.area.value, NOTHING)
     return None

@@ -37,14 +37,24 @@ class Programs:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """A part that could not be made, and why."""
+
+    reason: str
+    fix: str
+    wrong: bool
+    """Whether something is wrong with the file or the checkout; otherwise a program is missing here."""
+
+
+@dataclass(frozen=True)
 class Subject:
-    """One cluster file and everything known about it; a text in place of a part says why that is missing."""
+    """One cluster file and everything known about it."""
 
     path: Path
     config: ClusterConfig
-    bundles: Mapping[str, Path] | str
+    bundles: Mapping[str, Path] | Missing
     """Folders of the rendered bundles: ``lifecycle`` and ``training``."""
-    templates: Mapping[str, Template] | str
+    templates: Mapping[str, Template] | Missing
     """By area."""
     programs: Programs
     account: Account | None
@@ -53,15 +63,15 @@ class Subject:
     @property
     def known_bundles(self) -> Mapping[str, Path]:
         """The bundles; LookupError where there are none, which the runner rules out."""
-        if isinstance(self.bundles, str):
-            raise LookupError(self.bundles)
+        if isinstance(self.bundles, Missing):
+            raise LookupError(self.bundles.reason)
         return self.bundles
 
     @property
     def known_templates(self) -> Mapping[str, Template]:
         """The templates; LookupError where there are none, which the runner rules out."""
-        if isinstance(self.templates, str):
-            raise LookupError(self.templates)
+        if isinstance(self.templates, Missing):
+            raise LookupError(self.templates.reason)
         return self.templates
 
     @property

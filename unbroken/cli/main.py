@@ -72,6 +72,38 @@ def check(cluster: ClusterFile = None, as_json: Json = False) -> None:
 
 
 @app.command()
+def preflight(
+    cluster: ClusterFile = None,
+    target: TargetName = "aws",
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask AWS nothing; its checks count as not run.")
+    ] = False,
+    allow_unknown: Annotated[
+        bool, typer.Option("--allow-unknown", help="Exit with 0 although some answers are UNKNOWN.")
+    ] = False,
+    with_rehearsal: Annotated[
+        bool, typer.Option("--rehearse", help="End with a short rehearsal of the file.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the rehearsal's report and logs go.")
+    ] = Path("out/rehearsal"),
+    rehearsal: Rehearsal = None,
+    as_json: Json = False,
+) -> None:
+    """Check file, templates, this machine and the account before anything is made: PASS, FAIL or UNKNOWN."""
+    from unbroken.cli.preflight import preflight_verb
+    from unbroken.ops.preflight.run import Request
+
+    preflight_verb(
+        Request(cluster, target, rehearsal, offline),
+        allow_unknown=allow_unknown,
+        rehearse=with_rehearsal,
+        out=out,
+        as_json=as_json,
+    )
+
+
+@app.command()
 def rehearse(
     cluster: ClusterFile = None,
     fault: Annotated[

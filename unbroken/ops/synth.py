@@ -50,9 +50,12 @@ class Assembly:
 
     def template(self, area: str) -> dict[str, Any]:
         """The template of that stack."""
-        path = self.folder / self._stacks[area][1]
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(self.template_path(area).read_text(encoding="utf-8"))
         return content
+
+    def template_path(self, area: str) -> Path:
+        """The file of that template."""
+        return self.folder / self._stacks[area][1]
 
 
 def synth(root: Path, cluster_file: Path, out: Path, base: Mapping[str, str] = os.environ) -> Assembly:

@@ -8,7 +8,7 @@ from unbroken.aws import AwsError
 from unbroken.checks.account.base import deployed, stack
 from unbroken.checks.check import Area, Check
 from unbroken.checks.result import Outcome, failed, listed, passed, together, unknown
-from unbroken.checks.subject import Subject
+from unbroken.checks.subject import Missing, Subject
 from unbroken.checks.template.model import Place, Resource, all_resources, resolved
 
 BLOCKED = ("DELETE_FAILED", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED", "CREATE_FAILED")
@@ -111,7 +111,7 @@ class NamesBuckets(Check):
 
 
 def _named(subject: Subject) -> Iterator[Resource]:
-    templates = subject.templates if not isinstance(subject.templates, str) else {}
+    templates = {} if isinstance(subject.templates, Missing) else subject.templates
     return (one for one in all_resources(templates, "AWS::S3::Bucket") if "BucketName" in one.properties)
 
 
@@ -126,7 +126,7 @@ class NamesKeyAlias(Check):
 
     def applies(self, subject: Subject) -> bool:
         """Only with an alias."""
-        return not isinstance(subject.templates, str) and bool(
+        return not isinstance(subject.templates, Missing) and bool(
             all_resources(subject.templates, "AWS::KMS::Alias")
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from unbroken.checks.result import Outcome, failed, listed, passed
+from unbroken.checks.result import Outcome, counted, failed, listed, passed
 from unbroken.checks.subject import Subject
 from unbroken.checks.template.base import TemplateCheck
 from unbroken.checks.template.model import Place, Resource, Template, all_resources, resolved
@@ -71,7 +71,7 @@ class TemplatePolicySize(TemplateCheck):
         if wrong:
             return failed(listed(wrong), "bring fewer buckets along, or a role of your own")
         largest = f", at most {max(sizes.values()):,} characters" if sizes else ""
-        return passed(f"{len(sizes)} roles{largest}")
+        return passed(counted(len(sizes), "role") + largest)
 
 
 def _inline_size(role: Resource, template: Template) -> int:

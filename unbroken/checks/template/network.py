@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unbroken.checks.result import Outcome, failed, listed, passed
+from unbroken.checks.result import Outcome, counted, failed, listed, passed
 from unbroken.checks.subject import Subject
 from unbroken.checks.template.base import CHANGED, TemplateCheck
 from unbroken.checks.template.model import Template, all_resources, followed
@@ -85,7 +85,7 @@ class TemplatePrivateNodes(TemplateCheck):
         ]
         if wrong or not subnets:
             return failed(f"public: {listed(wrong)}" if wrong else "the nodes' subnet was not found", CHANGED)
-        return passed(f"{len(subnets)} private subnet{'s' if len(subnets) > 1 else ''}")
+        return passed(counted(len(subnets), "private subnet"))
 
 
 def _gives_addresses(templates: Mapping[str, Template], area: str, name: str) -> bool:
@@ -128,7 +128,7 @@ class TemplateRouteToS3(TemplateCheck):
             return failed(
                 f"without: {listed(wrong)}" if wrong else "the nodes' subnet was not found", CHANGED
             )
-        return passed(f"{len(subnets)} subnet{'s' if len(subnets) > 1 else ''}")
+        return passed(counted(len(subnets), "subnet"))
 
 
 def _with_endpoint(templates: Mapping[str, Template]) -> set[Place | None]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from unbroken.checks.result import Outcome, failed, listed, passed, unknown
-from unbroken.checks.subject import Subject
+from unbroken.checks.result import Outcome, failed, listed, missing, passed, unknown
+from unbroken.checks.subject import Missing, Subject
 from unbroken.checks.template.base import TemplateCheck
 from unbroken.checks.template.wildcards import INSTALL
 
@@ -34,7 +34,7 @@ class TemplateSchema(TemplateCheck):
 
 
 class TemplateSynth(TemplateCheck):
-    """Runs only where synth worked; where it did not, `refused` is the answer."""
+    """CDK makes them in a process of its own."""
 
     id = "template-synth"
     needs_templates = False
@@ -43,8 +43,8 @@ class TemplateSynth(TemplateCheck):
 
     def run(self, subject: Subject) -> Outcome:
         """By what synth left behind."""
-        if isinstance(subject.templates, str):
-            return unknown(subject.templates, "run `make setup`")
+        if isinstance(subject.templates, Missing):
+            return missing(subject.templates.reason, subject.templates.fix, subject.templates.wrong)
         dummy = [area for area, one in subject.templates.items() if "dummy1" in str(one.document)]
         if dummy:
             return failed(
