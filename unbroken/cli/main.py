@@ -64,11 +64,55 @@ def _main(
 
 
 @app.command()
+def init(
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the cluster.")] = None,
+    region: Annotated[str | None, typer.Option(metavar="REGION", help="AWS region.")] = None,
+    zone: Annotated[
+        str | None, typer.Option(metavar="ID", help="Id of the zone that has the capacity, as in usw2-az4.")
+    ] = None,
+    type: Annotated[str | None, typer.Option(metavar="TYPE", help="Type of the workers.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, help="How many workers.")] = None,
+    shape: Annotated[
+        str | None, typer.Option("--from", metavar="NAME", help="Example to begin with: clusters/NAME.yaml.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the file goes.")] = Path("cluster.yaml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a new cluster file; asks for what is not given."""
+    from unbroken.cli.init import init_file
+
+    given = {"name": name, "region": region, "zone": zone, "type": type, "count": count}
+    init_file(given, shape, out, force, as_json)
+
+
+@app.command()
 def check(cluster: ClusterFile = None, as_json: Json = False) -> None:
     """Read the cluster file and say what is wrong with it, or what it describes."""
     from unbroken.cli.check import check_file
 
     check_file(cluster, as_json)
+
+
+@app.command()
+def cost(
+    cluster: ClusterFile = None,
+    tokens_per_second: Annotated[
+        float | None, typer.Option(min=0.001, help="The job's speed, of one rank, as measured.")
+    ] = None,
+    mfu: Annotated[
+        float | None, typer.Option(min=0.001, max=1.0, help="The job's expected part of the GPUs' peak.")
+    ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Ask AWS for today's prices first, and keep them.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what the cluster costs while it is up, while it is not, and what its job costs."""
+    from unbroken.cli.cost import show_cost
+    from unbroken.ops.cost.report import Speed
+
+    show_cost(cluster, Speed(tokens_per_second, mfu), refresh, as_json)
 
 
 @app.command()
