@@ -67,6 +67,21 @@ def public_side() -> Resources:
     }
 
 
+def way_out() -> Resources:
+    """A way for nodes in the subnet to S3 and CloudWatch: a route to the NAT gateway."""
+    to_world = {
+        "RouteTableId": ref("Routes"),
+        "DestinationCidrBlock": "0.0.0.0/0",
+        "NatGatewayId": ref("Nat"),
+    }
+    association = {"SubnetId": ref("Subnet"), "RouteTableId": ref("Routes")}
+    return public_side() | {
+        "Routes": resource("AWS::EC2::RouteTable", VpcId=ref("Vpc")),
+        "RoutesOfSubnet": resource("AWS::EC2::SubnetRouteTableAssociation", **association),
+        "WayOut": resource("AWS::EC2::Route", **to_world),
+    }
+
+
 def file_system(**lustre: Any) -> Any:
     """A Lustre file system in that subnet."""
     configuration = {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 250, **lustre}

@@ -12,7 +12,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.rehearsal.aws.network import attribute, ref, resource, role, self_rules, vpc
+from tests.rehearsal.aws.network import attribute, ref, resource, role, self_rules, vpc, way_out
 from tests.rehearsal.aws.support import Stacks
 from unbroken.aws import Aws, AwsError, Patience, Session, connect
 from unbroken.aws.facade import over
@@ -69,8 +69,8 @@ def parts(bundle: str, name: str, num_workers: int = 1, statement: Any = READ) -
         InstanceGroups=[group("head", "ml.m5.xlarge", 1), group("work", "ml.m5.xlarge", num_workers)],
         VpcConfig={"Subnets": [ref("Subnet")], "SecurityGroupIds": [attribute("GroupId", "Group")]},
     )
-    cluster["DependsOn"] = ["In", "Out"]
-    return vpc() | self_rules() | {"Role": role(statement), "Cluster": cluster}
+    cluster["DependsOn"] = ["In", "Out", "RoutesOfSubnet", "WayOut"]
+    return vpc() | self_rules() | way_out() | {"Role": role(statement), "Cluster": cluster}
 
 
 def _seen(aws: Aws, name: str, statuses: list[str]) -> None:
