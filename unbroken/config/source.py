@@ -101,7 +101,7 @@ def locate(root: yaml.Node, path: Path, *, at_key: bool = False) -> yaml.Mark:
     """Where the value at ``path`` begins (or its key), or the nearest thing around it that is in the file."""
     node, mark = root, root.start_mark
     for step in path:
-        found = _child(node, step)
+        found = child(node, step)
         if found is None:
             return mark
         key, node = found
@@ -109,7 +109,8 @@ def locate(root: yaml.Node, path: Path, *, at_key: bool = False) -> yaml.Mark:
     return key.start_mark if path and at_key else mark
 
 
-def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+def child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    """Key and value of an entry; None where there is none."""
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step], node.value[step]
     if isinstance(node, yaml.MappingNode):
