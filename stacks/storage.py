@@ -16,7 +16,7 @@ from stacks.lustre import lustre
 from stacks.network import NetworkStack
 from stacks.repositories import repositories
 from unbroken.config import ClusterConfig
-from unbroken.render import FileSystems
+from unbroken.render import FileSystems, makes_data_bucket
 
 
 class StorageStack(ClusterStack):
@@ -71,13 +71,12 @@ class StorageStack(ClusterStack):
 
     def _data_bucket(self) -> aws_s3.Bucket | None:
         """The cluster's own, if a folder mirrors it."""
-        storage = self._config.storage
-        if storage.existing or all(link.bucket for link in storage.data_repositories):
+        if not makes_data_bucket(self._config):
             return None
         return private_bucket(
             self,
             "DataBucket",
-            removal=removal(storage.deletion),
+            removal=removal(self._config.storage.deletion),
             versioned=True,
             key_arn=self._key_arn,
         )

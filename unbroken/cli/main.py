@@ -276,6 +276,38 @@ def down(
     down_verb(Request(cluster, target, rehearsal, skip_exports), yes=yes, as_json=as_json)
 
 
+export = typer.Typer(no_args_is_help=True, help="Write the cluster for those who deploy without unbroken.")
+app.add_typer(export, name="export")
+
+
+@export.command()
+def cloudformation(
+    cluster: ClusterFile = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")] = Path(
+        "out/cloudformation"
+    ),
+    as_json: Json = False,
+) -> None:
+    """Write plain templates, what they need, and a script that deploys them without CDK's bootstrap."""
+    from unbroken.cli.export import export_cloudformation
+
+    export_cloudformation(cluster, out, as_json)
+
+
+@export.command()
+def hyperpod(
+    cluster: ClusterFile = None,
+    target: TargetName = "aws",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")] = Path("out/hyperpod"),
+    rehearsal: Rehearsal = None,
+    as_json: Json = False,
+) -> None:
+    """Write cluster-config.json, provisioning_parameters.json and env_vars of the deployed cluster."""
+    from unbroken.cli.export import export_hyperpod
+
+    export_hyperpod(cluster, target, rehearsal, out, as_json)
+
+
 def exit_code(verb: Callable[[], object]) -> int:
     """Run a verb; its errors become a sentence on stderr and an exit code, never a traceback."""
     try:

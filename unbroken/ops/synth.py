@@ -58,13 +58,21 @@ class Assembly:
         return self.folder / self._stacks[area][1]
 
 
-def synth(root: Path, cluster_file: Path, out: Path, base: Mapping[str, str] = os.environ) -> Assembly:
+def synth(
+    root: Path,
+    cluster_file: Path,
+    out: Path,
+    base: Mapping[str, str] = os.environ,
+    *,
+    plain: bool = False,
+) -> Assembly:
     """Write the assembly into ``out``. CannotRun in app.py's own words where that is not possible.
 
-    Nothing of AWS or of the user's AWS settings is needed or seen.
+    Nothing of AWS or of the user's AWS settings is needed or seen. ``plain`` templates need no bootstrap.
     """
     command = [sys.executable, str(root / "app.py")]
-    env = _environment(root, cluster_file, out, base)
+    context = {"cluster": str(cluster_file.resolve()), "plain": plain}
+    env = _environment(root, context, out, base)
     try:
         done = subprocess.run(
             command, cwd=root, env=env, capture_output=True, text=True, timeout=SECONDS, check=False
@@ -76,12 +84,14 @@ def synth(root: Path, cluster_file: Path, out: Path, base: Mapping[str, str] = o
     return Assembly(out)
 
 
-def _environment(root: Path, cluster_file: Path, out: Path, base: Mapping[str, str]) -> dict[str, str]:
+def _environment(
+    root: Path, context: Mapping[str, object], out: Path, base: Mapping[str, str]
+) -> dict[str, str]:
     kept = {key: value for key, value in base.items() if not key.startswith(_DROPPED)}
     return {
         **tool_environment(root, kept),
         "CDK_OUTDIR": str(out.resolve()),
-        "CDK_CONTEXT_JSON": json.dumps({"cluster": str(cluster_file.resolve())}),
+        "CDK_CONTEXT_JSON": json.dumps(context),
     }
 
 

@@ -1,0 +1,1 @@
+"""The cluster for those who deploy without this project: plain templates, or HyperPod's own files."""
