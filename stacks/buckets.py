@@ -49,7 +49,7 @@ def private_bucket(
     if bucket.policy and not goes:
         bucket.policy.apply_removal_policy(removal)  # a bucket that is kept stays closed to plain HTTP
     if goes and not is_plain(scope):
-        _own_log_group(Stack.of(scope))
+        _own_log_group(Stack.of(scope), key_arn)
     return bucket
 
 
@@ -75,11 +75,11 @@ def _tidy(versioned: bool) -> aws_s3.LifecycleRule:
     )
 
 
-def _own_log_group(stack: Stack) -> None:
+def _own_log_group(stack: Stack, key_arn: str | None) -> None:
     """The function that empties buckets logs to a group of ours, and can make none of its own."""
     if stack.node.try_find_child("AutoDeleteLogs"):
         return
-    group = aws_logs.CfnLogGroup(stack, "AutoDeleteLogs", retention_in_days=30)
+    group = aws_logs.CfnLogGroup(stack, "AutoDeleteLogs", retention_in_days=30, kms_key_id=key_arn)
     group.apply_removal_policy(RemovalPolicy.DESTROY)
     provider = stack.node.find_child(_AUTO_DELETE)
     handler, role = provider.node.find_child("Handler"), provider.node.find_child("Role")

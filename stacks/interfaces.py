@@ -37,8 +37,7 @@ def interface_statements(
             "ReturnInterfaces",
             ["ec2:DeleteNetworkInterfacePermission"],
             [interface],
-            purpose="HyperPod takes the interface back. EC2 documents no subnet among the conditions of this "
-            "action.",
+            purpose="HyperPod takes the interface back before it deletes it.",
         ),
         allow(
             "TagInterfaces",

@@ -44,7 +44,7 @@ class PublicSide:
 
 
 class PrivateSubnets:
-    """Route tables of the private subnet and of further ones, each in its zone; ``ids`` by name of the latter.
+    """Route tables of the private subnet and of further ones in other zones; ``ids`` are the latter's.
 
     All leave through the one NAT gateway, if there is any: traffic from another zone crosses over to it.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aws_cdk import RemovalPolicy, Stack, aws_iam, aws_logs, aws_s3, aws_s3_deployment
+from aws_cdk import RemovalPolicy, Stack, aws_iam, aws_kms, aws_logs, aws_s3, aws_s3_deployment
 from constructs import Construct
 
 from stacks.base import is_plain
@@ -49,7 +49,11 @@ class Uploads(Construct):
         # new bundle would change the storage stack.
         self._bucket = aws_s3.Bucket.from_bucket_name(self, "Bucket", self._bucket_name)
         self._logs = aws_logs.LogGroup(
-            self, "Logs", retention=aws_logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
+            self,
+            "Logs",
+            retention=aws_logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+            encryption_key=aws_kms.Key.from_key_arn(self, "Key", self._key_arn) if self._key_arn else None,
         )
         copier = self._role(prefixes)
         code, bundle = _recorded(training), [_recorded(lifecycle), *self._written()]
