@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from training.samples import SHIPPED, SampleIndex
+from training.data.samples import SHIPPED, SampleIndex
 from unbroken.config import TrainingConfig
 
 ROOT = Path(__file__).resolve().parents[1]

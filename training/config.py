@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from training.presets import PRESETS
+from training.model.presets import PRESETS
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class JobConfig:
     """
 
     preset: str = "mathstral-7b"
-    """Shape of the model, a name of training/presets.py. Weights start from random values."""
+    """Shape of the model, a name of training/model/presets.py. Weights start from random values."""
     device: str = "auto"
     """cpu (gloo), cuda (nccl), or auto: cuda where there is a GPU."""
     dataset: str = "shipped"

@@ -19,12 +19,14 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
-from training import model as models
 from training import rng, runstate
-from training.checkpoint import Checkpoints, Position
+from training.checkpoint.saving import Checkpoints, Position
 from training.config import JobConfig
+from training.data.samples import SampleIndex, Tokens, TooLittleText, text_path
+from training.model.build import build
+from training.model.shard import shard
+from training.model.values import initialise
 from training.runstate import RunState
-from training.samples import SampleIndex, Tokens, TooLittleText, text_path
 from training.schedule import learning_rate
 from training.stop import StopWish
 
@@ -166,11 +168,11 @@ class Trainer:
             )
 
     def _build(self, mesh: DeviceMesh) -> nn.Module:
-        model = models.build(self.config)
+        model = build(self.config)
         count = sum(parameter.numel() for parameter in model.parameters())
         self.log(f"Created model with total parameters: {count} ({count / 1e9:.2f} B)")
-        models.shard(model, self.config, mesh)
-        models.initialise(model, self.config, self.device)
+        shard(model, self.config, mesh)
+        initialise(model, self.config, self.device)
         self.log("Wrapped model with FSDP")
         return model.train()
 

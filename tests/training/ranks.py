@@ -151,14 +151,14 @@ def without_random_state(rank: int) -> None:
 
 def random_state_of_first_rank(rank: int) -> None:
     """Negative control: every rank goes on with the random state of rank 0."""
-    from training import checkpoint
+    from training.checkpoint import saving
 
-    checkpoint._rng_key = lambda: "rng_0"
+    saving._rng_key = lambda: "rng_0"
 
 
 def killed_while_hashing(rank: int) -> None:
     """Rank 1 is killed when the files of step 8 are written and not yet committed."""
-    from training import manifest
+    from training.checkpoint import manifest
 
     original = manifest.entry
 
@@ -172,7 +172,7 @@ def killed_while_hashing(rank: int) -> None:
 
 def killed_before_renaming(rank: int) -> None:
     """Rank 0 is killed when the manifest of step 8 is written and the directory not yet renamed."""
-    from training import manifest
+    from training.checkpoint import manifest
 
     original = manifest._flush_directory
 
@@ -200,7 +200,7 @@ def failing_at_step_6(rank: int) -> None:
 
 def noting_samples(rank: int) -> None:
     """Write the number of every sample a rank reads to a file of the rank."""
-    from training import samples
+    from training.data import samples
 
     original = samples.SampleIndex.sample_at
 
@@ -214,6 +214,6 @@ def noting_samples(rank: int) -> None:
 
 def without_hashes(rank: int) -> None:
     """Negative control: nothing checks the files of a checkpoint."""
-    from training import manifest
+    from training.checkpoint import manifest
 
     manifest.faults = lambda directory, manifest, names: []

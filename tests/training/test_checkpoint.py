@@ -11,7 +11,7 @@ import pytest
 from tests.training import ranks
 from tests.training.conftest import write_job
 from tests.training.test_resume import resumed_from
-from training import manifest
+from training.checkpoint import manifest
 
 
 def flip_a_bit(checkpoint: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.training import ranks
 from training.config import JobConfig
-from training.presets import PRESETS
-from training.samples import SHIPPED, SampleIndex, TooLittleText
+from training.data.samples import SHIPPED, SampleIndex, TooLittleText
+from training.model.presets import PRESETS
 from training.schedule import learning_rate
 
 SEED_RATES = (
@@ -36,9 +36,9 @@ def test_a_plateau_holds_the_top() -> None:
 
 
 def count_parameters(preset: str) -> int:
-    from training import model
+    from training.model.build import build
 
-    built = model.build(JobConfig(preset=preset))
+    built = build(JobConfig(preset=preset))
     assert all(parameter.is_meta for parameter in built.parameters())
     return sum(parameter.numel() for parameter in built.parameters())
 
@@ -52,11 +52,12 @@ def test_parameter_counts(preset: str) -> None:
 def wrong_count() -> str:
     from dataclasses import replace
 
-    from training import model, presets
+    from training.model import presets
+    from training.model.build import build
 
     presets.PRESETS["tiny"] = replace(presets.PRESETS["tiny"], num_hidden_layers=3)
     try:
-        model.build(JobConfig(preset="tiny"))
+        build(JobConfig(preset="tiny"))
     except AssertionError as error:
         return str(error)
     return "built"
@@ -69,11 +70,12 @@ def test_another_count_is_refused() -> None:
 def initial_values() -> dict[str, float]:
     import torch
 
-    from training import model
+    from training.model.build import build
+    from training.model.values import initialise
 
     job = JobConfig(preset="tiny", rope_theta=500.0)
-    built = model.build(job)
-    model.initialise(built, job, torch.device("cpu"))
+    built = build(job)
+    initialise(built, job, torch.device("cpu"))
     buffers = dict(built.named_buffers())
     return {
         "norm": float(built.get_parameter("model.norm.weight").min()),

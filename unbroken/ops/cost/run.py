@@ -16,7 +16,7 @@ from unbroken.ops.errors import CannotRun
 _BF16_TFLOPS = {"A100": 312.0, "H100": 989.0, "H200": 989.0, "B200": 2250.0, "L4": 121.0, "L40S": 362.0}
 """Peak of one GPU, dense, in bf16 (NVIDIA's data sheets)."""
 _SHAPES = {"mathstral-7b": (7_248_023_552, 32, 4096), "tiny": (123_200, 2, 64)}
-"""Parameters, layers and width of the presets; a test holds them to training/presets.py."""
+"""Parameters, layers and width of the presets; a test holds them to training/model/presets.py."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.ops.cost.bench import TODAY, cluster, prices
-from training.presets import PRESETS
+from training.model.presets import PRESETS
 from unbroken.ops.cost import run
 from unbroken.ops.cost.estimate import Total, estimate
 from unbroken.ops.errors import CannotRun

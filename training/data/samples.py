@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-SHIPPED = Path(__file__).parent / "data" / "complete-angler.txt"
+SHIPPED = Path(__file__).parent / "complete-angler.txt"
 NUM_BYTE_TOKENS = 256
 _VALIDATION_SHARE = 20  # one sample in 20, at the end of the text, is kept for validation
 

@@ -2,7 +2,7 @@
 
 A checkpoint is a directory step-NNNNNNNN with a manifest that lists every file with size and hash. It is
 written under another name and renamed when complete, so a killed save never looks like one. What is inside
-the files is checkpoint.py's work; torch is not imported here.
+the files is saving.py's work; torch is not imported here.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ from torch import nn
 from torch.distributed.checkpoint import state_dict_loader, state_dict_saver
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
-from training import manifest, rng
-from training.manifest import CheckpointError, Manifest
+from training import rng
+from training.checkpoint import manifest
+from training.checkpoint.manifest import CheckpointError, Manifest
 
 T = TypeVar("T")
 

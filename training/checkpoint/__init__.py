@@ -1,0 +1,1 @@
+"""Checkpoints: what is saved, and when one exists and is whole."""
