@@ -45,7 +45,7 @@ def _read(path: Path) -> list[Price]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))["prices"]
         return [_price(row) for row in rows]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CannotRun(f"{path} cannot be read as kept prices ({error})", f"remove it: rm {path}") from error
