@@ -22,6 +22,12 @@ def test_throughput(deployment: str, good: int, bad: int, near: tuple[int, ...])
     assert openzfs.throughput_problem(deployment, bad) == near
 
 
+def test_all_throughputs() -> None:
+    """As the API reference lists them."""
+    assert openzfs.throughputs("SINGLE_AZ_1") == (64, 128, 256, 512, 1024, 2048, 3072, 4096)
+    assert openzfs.throughputs("MULTI_AZ_1") == (160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240)
+
+
 def test_capacity() -> None:
     assert openzfs.capacity_problem(64) == openzfs.capacity_problem(524_288) == ()
     assert openzfs.capacity_problem(63) == (64,)

@@ -97,14 +97,23 @@ def test_the_shared_file_system(
 def test_home_key_and_endpoints() -> None:
     found = bill(
         home={"deployment_type": "SINGLE_AZ_2", "capacity_gib": 256, "throughput_mbps": 320},
-        encryption={"kms_key": "create", "deletion": "delete"},
+        encryption={"kms_key": "create"},
         network={"no_internet": True},
     )
     assert found["openzfs-storage:SINGLE_AZ_2"] == (256, "removed")
     assert found["openzfs-throughput:SINGLE_AZ_2"] == (320, "removed")
-    assert found["kms-key"] == (1, "down")
+    assert found["kms-key"] == (1, "removed")
     assert found["interface-endpoint"] == (8, "down")  # seven, and the key's
     assert not found.keys() & {"nat-gateway", "public-ipv4"}
+
+
+def test_what_the_file_says_to_delete_ends_with_down() -> None:
+    gone = {"deletion": "delete"}
+    found = bill(
+        storage=gone, home=gone, logs=gone, observability=gone, encryption={"kms_key": "create", **gone}
+    )
+    kept = ("lustre", "openzfs", "kms-key")
+    assert {ends for key, (_, ends) in found.items() if key.startswith(kept)} == {"down"}
 
 
 def test_what_is_brought_along_is_not_on_the_bill() -> None:
