@@ -29,7 +29,7 @@ class ObservabilityConfig(Section):
     """Where metrics go and where people look at them. In a stack of its own, which cannot fail a cluster."""
 
     prometheus: Annotated[str, AfterValidator(_prometheus)] = "none"
-    """``none``, ``create``, or the id of a workspace: the nodes' role may write to it."""
+    """``none``, ``create``, or the id of a workspace: the nodes' role, if made here, may write to it."""
     grafana: Annotated[str, AfterValidator(_grafana)] = "none"
     """``none``, ``create``, or the id of a workspace."""
     grafana_authentication: Literal["AWS_SSO", "SAML"] | None = None

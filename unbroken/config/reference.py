@@ -11,6 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from unbroken import config
 from unbroken.config.cluster import ClusterConfig
 from unbroken.config.load import DEFAULT_FILE
 
@@ -24,7 +28,7 @@ _INTRODUCTION = f"""# The cluster file
 
 One YAML file describes a cluster: network, storage, roles, instance groups, Slurm and the job. Everything
 else is derived from it. Only `name` and one worker group are required; what is left out takes the default
-below. `{DEFAULT_FILE}` is the example.
+below. The [guide](../guides/cluster-file.md) says how to begin a file of one's own, and shows examples.
 
 Which file is read: `--cluster FILE` (with the `cdk` command: `-c cluster=FILE`), else `$UNBROKEN_CLUSTER`,
 else `cluster.yaml` in the current folder, else `{DEFAULT_FILE}`.
@@ -33,7 +37,7 @@ A mistake in it is found before anything is created. All mistakes are reported a
 the value, the rule and a way out:
 
 ```
-cluster.yaml:14:28 storage.throughput_mbps_per_tib: 300 is not 125, 250, 500 or 1000
+cluster.yaml:14:28 storage.throughput_mbps_per_tib: 300 is not a throughput of PERSISTENT_2 on SSD
 
 hint: use one of 125, 250, 500, 1000
 ```
@@ -46,9 +50,18 @@ names, kinds and ranges; rules between fields are checked only when the file is 
 
 ## What outlives a destroy
 
-`storage.deletion: retain`, the default, keeps the file system, its link and the data bucket, and with them
-the VPC, the private subnet and the security group, in which the file system has its network interfaces. NAT
-gateway, role, lifecycle bucket and log groups go in any case. With `delete` all of it goes, data included.
+| kept | while | otherwise |
+|---|---|---|
+| the Lustre file system, its links, the data bucket | `storage.deletion: retain` | gone, with the data |
+| the home file system | `home.deletion: retain` | gone, with the data |
+| VPC, private subnets, security group | one of these is kept: it has its network interfaces there | gone |
+| the created key | `encryption.deletion: retain` | gone after `encryption.deletion_wait_days` |
+| the nodes' logs | `logs.deletion: retain`, until `logs.retention_days` have passed | gone |
+| created Prometheus and Grafana | `observability.deletion: retain` | gone, with metrics and dashboards |
+| all that `existing` sections, ids and ARNs name | always: it is not this cluster's | |
+
+NAT gateway, endpoints, roles, lifecycle bucket, budget and the cluster itself go in any case. With
+`termination_protection: true` nothing goes before that is turned off.
 """
 
 
@@ -64,38 +77,66 @@ def schema() -> str:
 def page() -> str:
     """The reference page as Markdown."""
     document = ClusterConfig.model_json_schema()
-    parts = [_INTRODUCTION, *_section("The file", document, document)]
-    for key, field in document["properties"].items():
-        target = _target(field, document)
-        if target is not None:
-            parts += _section(_title(key, field), target, document)
+    parts = [_INTRODUCTION, *_section("## The file", document, document)]
+    for name, places in _places(document).items():
+        title = f"{'##' if places[0].count('.') == 0 else '###'} {_title(places)}"
+        parts += _section(title, document["$defs"][name], document)
     return "\n".join(parts) + "\n"
 
 
+def _places(document: dict[str, Any]) -> dict[str, list[str]]:
+    """Where each kind of section is, in file order; nested ones follow the one they are first in."""
+    found: dict[str, list[str]] = {}
+
+    def walk(section: dict[str, Any], path: str) -> None:
+        for key, field in section["properties"].items():
+            name = _reference(field)
+            if name is not None:
+                place = f"{path}{key}{'[]' if field.get('type') == 'array' else ''}"
+                found.setdefault(name, []).append(place)
+                walk(document["$defs"][name], f"{place}.")
+
+    walk(document, "")
+    return found
+
+
+def _title(places: list[str]) -> str:
+    shown = ", ".join(f"`{place.replace('[]', '')}`" for place in places)
+    return f"Each of {shown}" if places[0].endswith("[]") else shown
+
+
 def _section(title: str, section: dict[str, Any], document: dict[str, Any]) -> Iterator[str]:
-    yield f"## {title}\n\n{section['description']}\n\n| key | value | default | meaning |\n|---|---|---|---|"
+    head = "| key | value | default | meaning |\n|---|---|---|---|"
+    yield f"{title}\n\n{_one_line(section['description'])}\n\n{head}"
+    model: type[BaseModel] = getattr(config, section["title"])
     for key, field in section["properties"].items():
-        default = _default(field, key in section.get("required", ()))
+        default = _default(model.model_fields[key])
         # pydantic leaves the description out where it is also the section's own
         meaning = field.get("description") or (_target(field, document) or {}).get("description", "")
-        yield f"| `{key}` | {_kind(field, document)} | {default} | {' '.join(meaning.split())} |"
+        yield f"| `{key}` | {_kind(field, document)} | {default} | {_one_line(meaning)} |"
     yield ""
 
 
-def _title(key: str, field: dict[str, Any]) -> str:
-    return f"Each of `{key}`" if field.get("type") == "array" else f"`{key}`"
+def _one_line(text: str) -> str:
+    return " ".join(text.replace("``", "`").split())
+
+
+def _reference(field: dict[str, Any]) -> str | None:
+    """The name of the section a field holds, if it holds one."""
+    options = [field, field.get("items", {}), *field.get("anyOf", [])]
+    found = next((option["$ref"] for option in options if "$ref" in option), None)
+    return found.rsplit("/", 1)[1] if found else None
 
 
 def _target(field: dict[str, Any], document: dict[str, Any]) -> dict[str, Any] | None:
-    """The section a field holds, if it holds one."""
-    options = [field, field.get("items", {}), *field.get("anyOf", [])]
-    reference = next((option["$ref"] for option in options if "$ref" in option), None)
-    return document["$defs"][reference.rsplit("/", 1)[1]] if reference else None
+    name = _reference(field)
+    return document["$defs"][name] if name else None
 
 
 def _kind(field: dict[str, Any], document: dict[str, Any]) -> str:
     if _target(field, document) is not None:
-        return "list of sections" if field.get("type") == "array" else "section"
+        most = f" (at most {field['maxItems']})" if "maxItems" in field else ""
+        return f"list{most} of sections" if field.get("type") == "array" else "section"
     options = [option for option in field.get("anyOf", [field]) if option.get("type") != "null"]
     return " or ".join(_plain_kind(option) for option in options)
 
@@ -105,6 +146,9 @@ def _plain_kind(field: dict[str, Any]) -> str:
     if choices:
         shown = ", ".join(f"`{choice}`" for choice in choices[:_LONG_CHOICE])
         return shown if len(choices) <= _LONG_CHOICE else f"one of {len(choices)}, see the schema"
+    if field["type"] == "array":
+        most = f" (at most {field['maxItems']})" if "maxItems" in field else ""
+        return f"list{most} of {_plain_kind(field['items'])}"
     words = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`"}
     return words.get(field["type"], "keys and text") + _range(field)
 
@@ -120,13 +164,18 @@ def _range(field: dict[str, Any]) -> str:
     return f", {', '.join(bounds)}" if bounds else ""
 
 
-def _default(field: dict[str, Any], required: bool) -> str:
-    if required:
+def _default(field: FieldInfo) -> str:
+    """As the file would say it; nothing for sections, whose own tables have their defaults."""
+    if field.is_required():
         return "required"
-    default = field.get("default")
-    if default is None or isinstance(default, dict):
-        return "" if isinstance(default, dict) or "default_factory" in field else "none"
-    return f"`{json.dumps(default)}`" if not isinstance(default, str) else f"`{default}`"
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if isinstance(default, BaseModel) or (
+        isinstance(default, list) and default and isinstance(default[0], BaseModel)
+    ):
+        return ""
+    if default in (None, "", [], {}):
+        return "none"
+    return f"`{default}`" if isinstance(default, str) else f"`{json.dumps(default)}`"
 
 
 def main() -> int:

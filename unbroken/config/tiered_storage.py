@@ -10,7 +10,7 @@ from unbroken.config.section import Section
 
 
 class TieredStorageConfig(Section):
-    """HyperPod's managed tiered checkpointing."""
+    """HyperPod's managed tiered checkpointing. AWS's guide describes it for EKS; for Slurm: untried."""
 
     memory_percent: Annotated[int, Field(ge=1, le=100)] = 20
     """Part of each node's memory given to it."""

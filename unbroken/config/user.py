@@ -22,7 +22,7 @@ def _user_name(value: str) -> str:
 
 
 class UserConfig(Section):
-    """The user on every node; its home is ``<storage.mount_path>/<name>``."""
+    """The user on every node; at home in ``<name>`` below ``home.mount_path``, else ``storage``'s."""
 
     name: Annotated[str, AfterValidator(_user_name)] = "ubuntu"
     """Login name; ``ubuntu`` is the one HyperPod's images come with."""

@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 
 from unbroken import config
 from unbroken.cli import init as verb
+from unbroken.ops import init as making
 from unbroken.ops.errors import CannotRun
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -112,8 +114,8 @@ def test_answers_that_are_wrong_are_asked_for_again(monkeypatch: pytest.MonkeyPa
         asked.append((question, default))
         return next(replies)
 
-    monkeypatch.setattr(verb.typer, "prompt", prompt)
-    text = verb.init.example(REPOSITORY, "mathstral")
+    monkeypatch.setattr(typer, "prompt", prompt)
+    text = making.example(REPOSITORY, "mathstral")
     answers = verb.interview(text, {"name": None, "region": None, "zone": None, "type": None, "count": None})
     assert vars(answers) == {
         "name": "demo", "region": "eu-west-1", "zone": "euw1-az1", "type": "ml.p5.48xlarge", "count": 4,
@@ -124,9 +126,9 @@ def test_answers_that_are_wrong_are_asked_for_again(monkeypatch: pytest.MonkeyPa
 
 
 def test_flags_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verb.typer, "prompt", lambda *_, **__: pytest.fail("asked"))
+    monkeypatch.setattr(typer, "prompt", lambda *_, **__: pytest.fail("asked"))
     given = {"name": "demo", "region": "us-west-2", "zone": "usw2-az1", "type": "ml.g5.xlarge", "count": 1}
-    assert vars(verb.interview(verb.init.example(REPOSITORY, "mathstral"), given)) == given
+    assert vars(verb.interview(making.example(REPOSITORY, "mathstral"), given)) == given
 
 
 def on_a_terminal(folder: Path, keys: bytes) -> tuple[int, str]:

@@ -377,7 +377,7 @@ def _filled(sections: dict[str, Any]) -> dict[str, Any]:
         {"home": {"existing": "home", "mount_path": "/home"}},
         {"network": {"no_internet": True}},
         {"observability": {"prometheus": "create", "deletion": "retain", "metrics_retention_days": 30}},
-        {"encryption": {"kms_key": "create", "deletion": "delete", "deletion_wait_days": 7}},
+        {"encryption": {"kms_key": "create", "deletion_wait_days": 7}},
     ],
     ids=str,
 )
@@ -405,6 +405,17 @@ def test_scratch_file_systems_take_no_key() -> None:
         in told(encryption={"kms_key": KEY}, storage=scratch)[0]
     )
     assert told(storage=scratch) == []
+
+
+def test_the_key_of_what_is_kept_is_kept() -> None:
+    key = {"kms_key": "create", "deletion": "delete"}
+    (found,) = told(encryption=key, home={})
+    assert "delete takes the key of what storage.deletion, home.deletion, logs.deletion keep" in found
+    gone = {"storage": {"deletion": "delete"}, "logs": {"deletion": "delete"}}
+    assert told(encryption=key, **gone) == []
+    assert told(encryption={"kms_key": "create"}, home={}) == []
+    kept = {"observability": {"prometheus": "create", "deletion": "retain"}}
+    assert "takes the key of what observability.deletion keeps" in told(encryption=key, **gone, **kept)[0]
 
 
 def test_a_home_in_a_vpc_there_is_needs_its_addresses() -> None:

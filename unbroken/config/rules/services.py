@@ -37,4 +37,22 @@ def _addresses_of_a_vpc_there_is(cluster: Sections) -> Iterator[Fault]:
         yield Fault(where, None, rule, "remove it, or remove network.existing")
 
 
-RULES: tuple[Rule, ...] = (_key_of_file_system, _addresses_of_a_vpc_there_is)
+@reads("encryption", "storage", "home", "logs", "observability")
+def _key_of_what_is_kept(cluster: Sections) -> Iterator[Fault]:
+    """What a destroy keeps is of no use without its key."""
+    if cluster.encryption.kms_key != "create" or cluster.encryption.deletion != "delete":
+        return
+    made = {
+        "storage": cluster.storage if cluster.storage.existing is None else None,
+        "home": cluster.home if cluster.home and cluster.home.existing is None else None,
+        "logs": cluster.logs,
+        "observability": cluster.observability if cluster.observability.prometheus == "create" else None,
+    }
+    kept = [f"{name}.deletion" for name, part in made.items() if part and part.deletion == "retain"]
+    if kept:
+        rule = f"takes the key of what {', '.join(kept)} {'keeps' if len(kept) == 1 else 'keep'}"
+        hint = "use retain for the key too, or delete for all that it encrypts"
+        yield Fault(("encryption", "deletion"), "delete", rule, hint)
+
+
+RULES: tuple[Rule, ...] = (_key_of_file_system, _key_of_what_is_kept, _addresses_of_a_vpc_there_is)
