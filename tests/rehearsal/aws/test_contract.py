@@ -62,6 +62,7 @@ def test_ec2_actions_and_records() -> None:
 def test_stacks_touch_resources_by_names_of_their_module() -> None:
     for name in ("_provision_resource", "_update_resource", "_delete_resource", "_add_event"):
         assert callable(getattr(stacks, name)), name
+    assert "DescribeStackEvents" in handlers._ACTION_HANDLERS and callable(handlers._resolve_stack)
 
 
 def test_small_services() -> None:

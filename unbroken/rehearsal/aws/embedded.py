@@ -25,6 +25,7 @@ from unbroken.rehearsal.aws import (
     permissions,
     s3,
     settling,
+    stack_events,
     templates,
     wire,
     workspace_resources,
@@ -67,6 +68,7 @@ class EmbeddedAws:
         ec2_api.install()
         templates.install(self.region)
         self.failures.install()
+        stack_events.StackEvents().install()
         settling.install()
         iam.install()
         metrics.install(self.fsx)

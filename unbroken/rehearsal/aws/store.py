@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from ipaddress import ip_address, ip_network
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -26,6 +25,8 @@ from unbroken.rehearsal.hyperpod.machines import (
     Subnet,
 )
 
+NODE_INTERFACE = "SageMaker HyperPod node"
+"""The description of nodes' interfaces; our choice."""
 AGENT_SESSION = "SageMaker"
 """Session name under which the host agent acts for the role; our choice, AWS's is not public."""
 
@@ -62,10 +63,9 @@ class EmbeddedStore:
         )
 
     def zone_of(self, address: str) -> str:
-        """The name of the zone whose subnet holds this address; empty where none does."""
-        subnets = self.clients.ec2.describe_subnets()["Subnets"]
-        inside = [one for one in subnets if ip_address(address) in ip_network(one["CidrBlock"])]
-        return str(inside[0]["AvailabilityZone"]) if inside else ""
+        """The name of the zone of the node with this address; empty where there is no such node."""
+        interface = self._interface_of_node(address)
+        return str(interface["AvailabilityZone"]) if interface else ""
 
     def security_group(self, group_id: str) -> SecurityGroup | None:
         """The security group, or None."""
@@ -101,10 +101,17 @@ class EmbeddedStore:
 
     def reaches(self, address: str, service: str) -> bool:
         """Whether the node with this address gets to an AWS service."""
-        for subnet in self.clients.ec2.describe_subnets()["Subnets"]:
-            if ip_address(address) in ip_network(subnet["CidrBlock"]):
-                return service in self.reach(subnet["SubnetId"])
-        return False
+        interface = self._interface_of_node(address)
+        return interface is not None and service in self.reach(interface["SubnetId"])
+
+    def _interface_of_node(self, address: str) -> Mapping[str, Any] | None:
+        """The newest one: an address can be another VPC's too, and the node's before a replacement."""
+        filters = [
+            {"Name": "private-ip-address", "Values": [address]},
+            {"Name": "description", "Values": [NODE_INTERFACE]},
+        ]
+        found = self.clients.ec2.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
+        return dict(found[-1]) if found else None
 
     def secret(self, arn: str, role_name: str) -> Mapping[str, str]:
         """A secret's JSON object; raises AccessDenied or NotFound."""
@@ -135,7 +142,7 @@ class EmbeddedStore:
             SubnetId=subnet_id,
             Groups=list(security_group_ids),
             PrivateIpAddress=address,
-            Description="SageMaker HyperPod node",
+            Description=NODE_INTERFACE,
         )
         return str(answer["NetworkInterface"]["NetworkInterfaceId"])
 

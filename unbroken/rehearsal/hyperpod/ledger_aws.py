@@ -56,6 +56,29 @@ AWS_BEHAVIOURS: list[Behaviour] = [
            "A cluster that fails fails its stack with the service's message, and the stack rolls back."),
     _entry(213, "documented", f"{_CFN}, update behaviors of stack resources",
            "A changed instance count updates the cluster in place."),
+    # CloudFormation's stacks
+    _entry(228, "documented", f"{_CFN}, DependsOn attribute",
+           "Resources are made after what they depend on, and deleted before it. Not alike: one at a time, so "
+           "a failure cancels no others, and a delete that fails does not spare what it depends on."),
+    _entry(229, "documented", f"{_CFN}, stack failure options",
+           "A create that fails is undone (ROLLBACK_COMPLETE), names what failed, and the stack can then only "
+           "be deleted."),
+    _entry(230, "documented", f"{_CFN}, monitor stack progress",
+           "An update tells of resources that change, are new, or are deleted in its cleanup, and of no other."),
+    _entry(231, "documented", f"{_CFN}, update behaviors; UpdateReplacePolicy attribute",
+           "A create-only property (by the resource's schema) replaces: the new one first, then the old one "
+           "goes, or stays by its UpdateReplacePolicy."),
+    _entry(232, "documented", "CloudFormation API reference, DeleteStack",
+           "A delete that fails leaves the failed resources in the stack (DELETE_FAILED); a second one deletes "
+           "or skips them (RetainResources)."),
+    _entry(233, "documented", f"{_CFN}, termination protection",
+           "A protected stack is not deleted."),
+    _entry(234, "documented", f"{_CFN}, DeletionPolicy attribute",
+           "Retain outlives even a failed create; RetainExceptOnCreate does not."),
+    _entry(235, "documented", f"{_CFN}, continue rolling back an update",
+           "A rollback that fails leaves the stack in UPDATE_ROLLBACK_FAILED until it is continued."),
+    _entry(236, "documented", f"{_CFN}, Fn::GetStackOutput",
+           "A stack reads another one's output by name; one there is not fails it."),
     # What a node reaches
     _entry(214, "documented", _IMDS,
            "Instance metadata answers requests with a session token only, each token for one node and a "
