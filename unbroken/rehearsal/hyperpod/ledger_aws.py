@@ -58,19 +58,19 @@ AWS_BEHAVIOURS: list[Behaviour] = [
            "A changed instance count updates the cluster in place."),
     # CloudFormation's stacks
     _entry(228, "documented", f"{_CFN}, DependsOn attribute",
-           "Resources are made after what they depend on, and deleted before it. Not alike: one at a time, so "
-           "a failure cancels no others, and a delete that fails does not spare what it depends on."),
+           "Resources are made after what they depend on, and deleted before it. Not alike: one at a time; "
+           "so a failure cancels no others, and a delete that fails does not spare what it depends on."),
     _entry(229, "documented", f"{_CFN}, stack failure options",
-           "A create that fails is undone (ROLLBACK_COMPLETE), names what failed, and the stack can then only "
+           "A create that fails is undone (ROLLBACK_COMPLETE) and names what failed; the stack can then only "
            "be deleted."),
     _entry(230, "documented", f"{_CFN}, monitor stack progress",
-           "An update tells of resources that change, are new, or are deleted in its cleanup, and of no other."),
+           "An update tells of resources that change, are new, or are deleted in its cleanup, no others."),
     _entry(231, "documented", f"{_CFN}, update behaviors; UpdateReplacePolicy attribute",
            "A create-only property (by the resource's schema) replaces: the new one first, then the old one "
            "goes, or stays by its UpdateReplacePolicy."),
     _entry(232, "documented", "CloudFormation API reference, DeleteStack",
-           "A delete that fails leaves the failed resources in the stack (DELETE_FAILED); a second one deletes "
-           "or skips them (RetainResources)."),
+           "A delete that fails leaves what failed in the stack (DELETE_FAILED); a second one deletes or "
+           "skips it (RetainResources)."),
     _entry(233, "documented", f"{_CFN}, termination protection",
            "A protected stack is not deleted."),
     _entry(234, "documented", f"{_CFN}, DeletionPolicy attribute",
@@ -107,8 +107,8 @@ AWS_BEHAVIOURS: list[Behaviour] = [
            "A subnet lies in one of its VPC's ranges and overlaps no other."),
     # Other services
     _entry(223, "documented", "Grafana API reference, CreateWorkspace",
-           "A Grafana workspace with AWS_SSO needs IAM Identity Center (a setting here, as if it were there), "
-           "and a role of its own must let Grafana assume it."),
+           "A Grafana workspace with AWS_SSO needs IAM Identity Center (a setting here; on by default), and a "
+           "role of its own must let Grafana assume it."),
     _entry(224, "documented", "CloudWatch Logs user guide, encrypting log data",
            "An encrypted log group needs an enabled key whose policy lets the region's Logs service use it "
            "for that group."),
