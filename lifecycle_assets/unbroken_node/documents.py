@@ -45,6 +45,10 @@ class Document:
             raise self.error(name, "an object")
         return Document(self.file, self._path(name), self._value[name])
 
+    def optional_object(self, name: str) -> Document | None:
+        """Return the object at a key, or None where it is null or absent."""
+        return None if self._value.get(name) is None else self.object(name)
+
     def objects(self, name: str, *, nullable: bool = False) -> Iterator[Document]:
         """Yield the objects of the list at a key; a nullable list may be null or absent."""
         value = self._value.get(name)
@@ -60,6 +64,20 @@ class Document:
         value = self._value.get(name)
         if not isinstance(value, str) or not value:
             raise self.error(name, "text that is not empty")
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return the list of texts at a key."""
+        value = self._value.get(name)
+        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+            raise self.error(name, "a list of text that is not empty")
+        return tuple(value)
+
+    def flag(self, name: str) -> bool:
+        """Return the truth value at a key."""
+        value = self._value.get(name)
+        if not isinstance(value, bool):
+            raise self.error(name, "true or false")
         return value
 
     def optional_text(self, name: str) -> str | None:

@@ -28,12 +28,16 @@ class Journal:
         self._host = host
         self._stream = stream or sys.stdout
 
-    def record(self, name: str, action: Callable[[], str]) -> None:
-        """Run `action`, which returns its result in one word, and write its line. Raises StepFailed."""
+    def record(self, name: str, action: Callable[[], str], tell: Callable[[], str] | None = None) -> None:
+        """Run `action`, which returns its result in one word, and write its line. Raises StepFailed.
+
+        `tell` is what the line says beside that.
+        """
         start, began = self._host.now(), self._host.monotonic()
         details: dict[str, object] = {}
         try:
             result = action()
+            details = {"found": tell()} if tell else {}
         except NodeError as error:
             result = "failed"
             details = {"exit_code": error.exit_code, "error": str(error)}

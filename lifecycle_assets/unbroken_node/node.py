@@ -18,7 +18,7 @@ from unbroken_node import documents
 from unbroken_node.documents import Document
 from unbroken_node.errors import DeadlineExceeded, DocumentError, MissingDocument, NodeError
 from unbroken_node.host import POLL_SECONDS, Host
-from unbroken_node.settings import Deployed, Settings, read_deployed, read_settings
+from unbroken_node.settings import API, Deployed, Settings, read_deployed, read_settings
 
 RESOURCE_CONFIG = "/opt/ml/config/resource_config.json"
 PROVISIONING_PARAMETERS = "/opt/ml/config/provisioning_parameters.json"
@@ -44,6 +44,7 @@ class Node:
 
     role: str
     name: str
+    group: str
     address: str
     controllers: tuple[str, ...]
     settings: Settings
@@ -58,7 +59,7 @@ def discover(host: Host, bundle: Path) -> Node:
     instances = _wait_until_listed(host, settings, own)
     me = next(instance for instance in instances if instance.address in own)
     controllers = tuple(i.address for i in instances if i.group == settings.controller_group)
-    return Node(_role(settings, me), me.name, me.address, controllers, settings, deployed)
+    return Node(_role(settings, me), me.name, me.group, me.address, controllers, settings, deployed)
 
 
 def own_addresses(host: Host) -> frozenset[str]:
@@ -103,19 +104,20 @@ def _address(entry: Document) -> str:
 
 
 def _check_provisioning(host: Host, settings: Settings) -> None:
-    """The service's own file must name the groups that node.json names; in `api` mode it may be absent."""
-    try:
-        document = documents.read(host.path(PROVISIONING_PARAMETERS), "provisioning_parameters.json")
-    except MissingDocument:
-        if settings.mode == "api":
-            return
-        raise
+    """The service's own file must name the groups that node.json names.
+
+    In `api` mode nobody writes it but the service, if at all, and the groups themselves say what they are.
+    """
+    if settings.mode == API:
+        return
+    document = documents.read(host.path(PROVISIONING_PARAMETERS), "provisioning_parameters.json")
     if document.text("workload_manager") != "slurm":
         raise document.error("workload_manager", '"slurm"')
     if document.text("controller_group") != settings.controller_group:
         raise document.error("controller_group", f'"{settings.controller_group}", as in node.json')
-    if document.optional_text("login_group") != settings.login_group:
-        raise document.error("login_group", f"{json.dumps(settings.login_group)}, as in node.json")
+    login_group = settings.login_groups[0] if settings.login_groups else None
+    if document.optional_text("login_group") != login_group:
+        raise document.error("login_group", f"{json.dumps(login_group)}, as in node.json")
     names = {group.text("instance_group_name") for group in document.objects("worker_groups")}
     if names != set(settings.worker_groups):
         raise document.error("worker_groups", f"{', '.join(settings.worker_groups)}, as in node.json")
@@ -169,12 +171,12 @@ class _Listing:
 def _role(settings: Settings, me: Instance) -> str:
     if me.group == settings.controller_group:
         return CONTROLLER
-    if me.group == settings.login_group:
+    if me.group in settings.login_groups:
         return LOGIN
     if me.group in settings.worker_groups:
         return COMPUTE
-    known = [settings.controller_group, settings.login_group or "", *settings.worker_groups]
-    expected = f"one of the groups in node.json ({', '.join(filter(None, known))})"
+    known = [settings.controller_group, *settings.login_groups, *settings.worker_groups]
+    expected = f"one of the groups in node.json ({', '.join(known)})"
     raise DocumentError("resource_config.json", "InstanceGroups", f"{me.name} in group {me.group}", expected)
 
 

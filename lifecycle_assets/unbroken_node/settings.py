@@ -11,6 +11,7 @@ from unbroken_node.documents import Document
 
 NODE_SCHEMA_VERSION = 1
 DEPLOYED_SCHEMA_VERSION = 1
+SCRIPTS, API = "scripts", "api"
 _TRAINING_URI = re.compile(r"s3://[a-z0-9.-]+/training/[0-9a-f]+/")
 
 
@@ -22,12 +23,19 @@ class Settings:
     region: str
     mode: str
     controller_group: str
-    login_group: str | None
+    login_groups: tuple[str, ...]
     worker_groups: tuple[str, ...]
+    efa_groups: frozenset[str]
+    task_plugin: str
+    pam_slurm_adopt: bool
     mount_path: str
+    lustre_version: str
+    lustre_over_efa: bool
+    home_mount_path: str | None
     user: str
     uid: int
     home: str
+    work: str
     nvme_path: str
     training_root: str
 
@@ -38,8 +46,9 @@ class Deployed:
 
     fsx_dns_name: str
     fsx_mount_name: str
+    home_dns_name: str | None
     lifecycle_bucket: str
-    data_bucket: str
+    data_bucket: str | None
     training_uri: str
 
 
@@ -47,19 +56,29 @@ def read_settings(bundle: Path) -> Settings:
     """Read node.json beside this package; raises DocumentError."""
     document = documents.read(bundle / "node.json", "node.json")
     document.schema_version(NODE_SCHEMA_VERSION)
-    cluster, slurm, user = (document.object(name) for name in ("cluster", "slurm", "user"))
-    mount_path = document.object("storage").path("mount_path")
+    cluster, slurm, user, storage = (
+        document.object(name) for name in ("cluster", "slurm", "user", "storage")
+    )
+    mount_path, home_mount_path = storage.path("mount_path"), _home_mount_path(document)
+    workers = list(slurm.objects("worker_groups"))
     return Settings(
         cluster=cluster.text("name"),
         region=cluster.text("region"),
         mode=_mode(slurm),
         controller_group=slurm.text("controller_group"),
-        login_group=slurm.optional_text("login_group"),
-        worker_groups=tuple(group.text("name") for group in slurm.objects("worker_groups")),
+        login_groups=slurm.texts("login_groups"),
+        worker_groups=tuple(group.text("name") for group in workers),
+        efa_groups=frozenset(group.text("name") for group in workers if group.flag("efa")),
+        task_plugin=slurm.text("task_plugin"),
+        pam_slurm_adopt=slurm.flag("pam_slurm_adopt"),
         mount_path=mount_path,
+        lustre_version=storage.text("lustre_version"),
+        lustre_over_efa=storage.flag("efa"),
+        home_mount_path=home_mount_path,
         user=user.text("name"),
         uid=user.integer("uid"),
-        home=_below(user, "home", mount_path),
+        home=_below(user, "home", home_mount_path or mount_path),
+        work=_below(user, "work", mount_path),
         nvme_path=document.object("nvme").path("mount_path"),
         training_root=_below(document.object("training"), "root", mount_path),
     )
@@ -75,21 +94,27 @@ def read_deployed(bundle: Path) -> Deployed:
     return Deployed(
         fsx_dns_name=document.text("fsx_dns_name"),
         fsx_mount_name=document.text("fsx_mount_name"),
+        home_dns_name=document.optional_text("home_dns_name"),
         lifecycle_bucket=document.text("lifecycle_bucket"),
-        data_bucket=document.text("data_bucket"),
+        data_bucket=document.optional_text("data_bucket"),
         training_uri=uri,
     )
 
 
 def _mode(slurm: Document) -> str:
     mode = slurm.text("mode")
-    if mode not in ("scripts", "api"):
+    if mode not in (SCRIPTS, API):
         raise slurm.error("mode", "scripts or api")
     return mode
 
 
+def _home_mount_path(document: Document) -> str | None:
+    home = document.optional_object("home")
+    return home.path("mount_path") if home is not None else None
+
+
 def _below(document: Document, name: str, mount_path: str) -> str:
-    """Return a path that must lie on the shared file system."""
+    """Return a path that must lie on a file system of the cluster."""
     path = document.path(name)
     if not path.startswith(mount_path + "/"):
         raise document.error(name, f"a path below {mount_path}")

@@ -12,6 +12,8 @@ ETC = "/opt/slurm/etc"
 SLURM_CONF = f"{ETC}/slurm.conf"
 SLURMCTLD_PORT = 6817
 SLURMDBD_PORT = 6819
+# How long HyperPod may take where it starts Slurm itself (`api` mode).
+HYPERPOD_SECONDS = 600.0
 # A client waits long for a daemon that is down; polls must not.
 QUERY_SECONDS = 10.0
 

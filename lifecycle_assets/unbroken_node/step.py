@@ -8,9 +8,14 @@ from dataclasses import dataclass
 from unbroken_node.errors import NodeError
 from unbroken_node.host import Host
 from unbroken_node.node import COMPUTE, CONTROLLER, LOGIN, Node
+from unbroken_node.settings import API, SCRIPTS
 
 EVERY_ROLE = frozenset({CONTROLLER, LOGIN, COMPUTE})
-EVERY_MODE = frozenset({"scripts", "api"})
+EVERY_MODE = frozenset({SCRIPTS, API})
+
+
+def _always(_node: Node) -> bool:
+    return True
 
 
 @dataclass(frozen=True)
@@ -18,8 +23,9 @@ class Step:
     """A state that a node must be in, and the way there.
 
     `check` returns None when the state holds, else what is missing, and changes nothing. `apply` may be run
-    again at any time, also after it was cut short. `roles` and `modes` say which nodes need the step; in
-    `api` mode HyperPod itself starts Slurm.
+    again at any time, also after it was cut short. `roles` and `modes` say which nodes need the step, and
+    `wanted` whether the cluster does. In `api` mode HyperPod itself mounts file systems and starts Slurm:
+    such a step has another form there, which looks and waits.
     """
 
     name: str
@@ -27,10 +33,13 @@ class Step:
     apply: Callable[[Host, Node], None]
     roles: frozenset[str] = EVERY_ROLE
     modes: frozenset[str] = EVERY_MODE
+    wanted: Callable[[Node], bool] = _always
+    tell: Callable[[Host, Node], str] | None = None
+    """What the log shall say of it, beside its result."""
 
     def applies(self, node: Node) -> bool:
         """Tell whether this node needs the step."""
-        return node.role in self.roles and node.settings.mode in self.modes
+        return node.role in self.roles and node.settings.mode in self.modes and self.wanted(node)
 
 
 def reach(step: Step, host: Host, node: Node) -> str:

@@ -16,8 +16,24 @@ from unbroken_node.host import Host, Result
 
 FSX = "fs-0123.fsx.us-west-2.amazonaws.com"
 SOURCE = f"{FSX}@tcp:/abcd1234"
+HOME = "fs-0456.fsx.us-west-2.amazonaws.com"
+HOME_SOURCE = f"{HOME}:/fsx"
 CONTROLLER, WORKER, LOGIN = "10.0.128.10", "10.0.128.11", "10.0.128.12"
 EPOCH = 1_800_000_000.0
+
+MODINFO = "2.15.6"
+LUSTRE_PACKAGES = ("lustre-client-modules-aws", "lustre-client-utils")
+NET_SHOW = """\
+net:
+    - net type: tcp
+      local NI(s):
+        - nid: 10.0.128.11@tcp
+          status: up
+    - net type: efa
+      local NI(s):
+        - nid: 1.251.91.0@efa
+          status: {status}
+"""
 
 SLURMD_UNIT = """\
 [Service]
@@ -34,7 +50,7 @@ class FakeHost(Host):
         self.machine = Machine(root, address)
         super().__init__(root, self.machine.run)
         self.clock = 1000.0
-        self.names = {FSX}
+        self.names = {FSX, HOME}
         self.ports = {(CONTROLLER, 6817)}
 
     def hostname(self) -> str:
@@ -77,6 +93,11 @@ class Machine:
         self.mounts_after = 1
         self.s3 = root / "s3"
         self.broken: dict[str, Result] = {}
+        self.lustre: str | None = MODINFO
+        self.packages: set[str] = set(LUSTRE_PACKAGES)
+        self.held: set[str] = set()
+        self.efa_status = "down"
+        self.reconfigured = 0
         self.keys_made = 0
 
     def run(self, argv: Sequence[str], timeout: float, stdin: str | None) -> Result:
@@ -95,10 +116,10 @@ class Machine:
     def mounted(self) -> bool:
         return SOURCE in self._table().read_text()
 
-    def mount(self, source: str = SOURCE, kind: str = "lustre") -> None:
+    def mount(self, source: str = SOURCE, kind: str = "lustre", path: str = "/fsx") -> None:
         with self._table().open("a") as table:
-            table.write(f"{source} /fsx {kind} rw,noatime,flock 0 0\n")
-        (self.root / "fsx").mkdir(exist_ok=True)
+            table.write(f"{source} {path} {kind} rw,noatime,flock 0 0\n")
+        (self.root / path[1:]).mkdir(exist_ok=True)
 
     def _table(self) -> Path:
         return self.root / "proc/self/mounts"
@@ -113,6 +134,11 @@ class Machine:
         return self.route
 
     def _mount(self, *args: str) -> Result:
+        if args[1] == "nfs":
+            options = "noatime,nfsvers=4.2,nconnect=16,rsize=1048576,wsize=1048576,_netdev"
+            assert args == ("-t", "nfs", "-o", options, HOME_SOURCE, "/home"), args
+            self.mount(HOME_SOURCE, "nfs4", "/home")
+            return Result(0)
         assert args == ("-t", "lustre", "-o", "noatime,flock,_netdev", SOURCE, "/fsx"), args
         self.mounts_after -= 1
         if self.mounts_after > 0:
@@ -122,8 +148,43 @@ class Machine:
         return Result(0)
 
     def _systemd_escape(self, *args: str) -> str:
-        assert args == ("--path", "--suffix=mount", "/fsx"), args
-        return "fsx.mount\n"
+        assert args[:2] == ("--path", "--suffix=mount"), args
+        return f"{args[2][1:].replace('/', '-')}.mount\n"
+
+    # The Lustre client and the image's packages
+
+    def _modinfo(self, *args: str) -> Result:
+        assert args == ("--field", "version", "lustre"), args
+        if self.lustre is None:
+            return Result(1, "", "modinfo: ERROR: Module lustre not found.")
+        return Result(0, self.lustre + "\n")
+
+    def _uname(self, *args: str) -> str:
+        assert args == ("-r",), args
+        return "6.8.0-1018-aws\n"
+
+    def _dpkg_query(self, *args: str) -> str:
+        assert args[-1] == "lustre-client*", args
+        return (
+            "".join(f"{name} installed\n" for name in sorted(self.packages))
+            + "lustre-client-old config-files\n"
+        )
+
+    def _apt_mark(self, verb: str, *names: str) -> str:
+        assert verb in ("hold", "showhold"), verb
+        self.held |= set(names)
+        return "".join(f"{name}\n" for name in sorted(self.held))
+
+    def _apt_get(self, *args: str) -> str:
+        if args[0] == "install":
+            assert args[-1] == "nfs-common", args
+            (self.root / "sbin").mkdir(exist_ok=True)
+            (self.root / "sbin/mount.nfs").touch()
+        return ""
+
+    def _lnetctl(self, *args: str) -> str:
+        assert args == ("net", "show"), args
+        return NET_SHOW.format(status=self.efa_status)
 
     # systemd
 
@@ -217,6 +278,9 @@ class Machine:
         return ""
 
     def _scontrol(self, *args: str) -> Result | str:
+        if args == ("reconfigure",):
+            self.reconfigured += 1
+            return ""
         if args == ("ping",):
             return "Slurmctld(primary) at ip-10-0-128-10 is UP"
         if args[:2] == ("create", "reservation"):

@@ -89,8 +89,8 @@ def test_a_timeout_names_what_it_waited_for() -> None:
 
 
 def test_nothing_on_the_srun_line_names_a_node_or_a_port() -> None:
-    plain = supervise.srun_command("job.yaml", 8, on_hyperpod=False)
-    hyperpod = supervise.srun_command("job.yaml", 8, on_hyperpod=True)
+    plain = supervise.srun_command("job.yaml", 8, auto_resume=False)
+    hyperpod = supervise.srun_command("job.yaml", 8, auto_resume=True)
     assert plain[:3] == ["srun", "-l", "--kill-on-bad-exit=1"]
     assert [word for word in hyperpod if word not in plain] == ["--auto-resume=1"]
     assert hyperpod[-4:] == ["--job-file", "job.yaml", "--ranks-per-node", "8"]

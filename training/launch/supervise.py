@@ -55,12 +55,12 @@ class SlurmStep:
         subprocess.run(["scancel", "--signal=TERM", self.job_id], check=False)
 
 
-def srun_command(job_file: str, ranks_per_node: int, on_hyperpod: bool) -> list[str]:
+def srun_command(job_file: str, ranks_per_node: int, auto_resume: bool) -> list[str]:
     """The srun line. Nothing on it names a node or a port: a retried step runs it again word for word."""
-    auto_resume = ["--auto-resume=1"] if on_hyperpod else []
+    resume = ["--auto-resume=1"] if auto_resume else []
     task = [sys.executable, "-m", "training.launch.task"]
     options = ["--job-file", job_file, "--ranks-per-node", str(ranks_per_node)]
-    return ["srun", *auto_resume, "-l", "--kill-on-bad-exit=1", *task, *options]
+    return ["srun", *resume, "-l", "--kill-on-bad-exit=1", *task, *options]
 
 
 @dataclass
@@ -138,6 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m training.launch.supervise")
     parser.add_argument("--job-file", type=Path, required=True)
     parser.add_argument("--ranks-per-node", type=int, required=True)
+    parser.add_argument("--no-auto-resume", action="store_true", help="plain srun, also on HyperPod")
     options = parser.parse_args(arguments)
     try:
         config.load(options.job_file)  # a wrong job file is said once, here, and not by every rank
@@ -145,7 +146,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return EXIT_CANNOT_START
     job_id = os.environ.get("SLURM_JOB_ID", "")
-    command = srun_command(str(options.job_file), options.ranks_per_node, HYPERPOD_MARKER.is_dir())
+    resume = HYPERPOD_MARKER.is_dir() and not options.no_auto_resume
+    command = srun_command(str(options.job_file), options.ranks_per_node, resume)
     run_directory = options.job_file.absolute().parent / "run"
     return supervise(Supervisor(run_directory, SlurmStep(command, job_id), job_id))
 

@@ -91,6 +91,7 @@ def _launcher(config: ClusterConfig, settings: dict[str, object]) -> dict[str, o
         "code_directory": f"{config.storage.mount_path}/unbroken/current",
         "python": settings["python"],
         "warning_seconds": WARNING_SECONDS,
+        "auto_resume": config.slurm.auto_resume,
         "environment": _environment(_instance(config)),
     }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from unbroken.catalog import instance_types
 from unbroken.config import ClusterConfig
 
 SCHEMA_VERSION = 1
@@ -25,8 +26,13 @@ def node_document(config: ClusterConfig) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "cluster": {"name": config.name, "region": config.region},
         "slurm": _slurm(config),
-        "storage": {"mount_path": mount},
-        "user": {"name": config.user.name, "uid": config.user.uid, "home": f"{mount}/{config.user.name}"},
+        "storage": {
+            "mount_path": mount,
+            "lustre_version": config.storage.lustre_version,
+            "efa": config.storage.efa,
+        },
+        "home": {"mount_path": config.home.mount_path} if config.home else None,
+        "user": _user(config),
         "nvme": {"mount_path": NVME_MOUNT_PATH},
         "training": {"root": f"{mount}/unbroken"},
     }
@@ -37,10 +43,32 @@ def node_json(config: ClusterConfig) -> str:
     return json.dumps(node_document(config), indent=2) + "\n"
 
 
+def _user(config: ClusterConfig) -> dict[str, Any]:
+    """The account: its home, and a folder of its own on the Lustre file system, which may be the same."""
+    work = f"{config.storage.mount_path}/{config.user.name}"
+    home = f"{config.home.mount_path}/{config.user.name}" if config.home else work
+    return {"name": config.user.name, "uid": config.user.uid, "home": home, "work": work}
+
+
 def _slurm(config: ClusterConfig) -> dict[str, Any]:
+    """Groups by name, so that moving one in the cluster file changes no bundle.
+
+    `login_group` is the one that provisioning_parameters.json has room for, `login_groups` are all.
+    """
+    logins = sorted(group.name for group in config.login_groups)
     return {
         "mode": config.slurm.mode,
         "controller_group": config.controller_group.name,
-        "login_group": config.login_groups[0].name if config.login_groups else None,
-        "worker_groups": [{"name": g.name, "partition": g.partition} for g in config.worker_groups],
+        "login_group": logins[0] if logins else None,
+        "login_groups": logins,
+        "worker_groups": [
+            {"name": group.name, "partition": group.partition, "efa": _has_efa(group.instance_type)}
+            for group in sorted(config.worker_groups, key=lambda group: group.name)
+        ],
+        "task_plugin": config.slurm.task_plugin,
+        "pam_slurm_adopt": config.slurm.pam_slurm_adopt,
     }
+
+
+def _has_efa(instance_type: str) -> bool:
+    return bool(instance_types.get(instance_type).efa_interfaces)

@@ -1,13 +1,21 @@
-"""The steps, in the order in which they run. A step's number says where it stands, and never changes."""
+"""The steps, in the order in which they run. A step's number says where it stands, and never changes.
+
+Where HyperPod does a step's work itself (`api` mode), a second form of it looks and waits.
+"""
 
 from __future__ import annotations
 
 from unbroken_node.step import Step
 from unbroken_node.steps import (
     accounting,
+    home,
     login,
+    lustre_client,
+    lustre_efa,
     network,
     nvme,
+    pam,
+    slurm_conf,
     slurmctld,
     slurmd,
     ssh,
@@ -18,13 +26,23 @@ from unbroken_node.steps import (
 
 STEPS: tuple[Step, ...] = (
     network.STEP,
+    lustre_client.STEP,
+    lustre_efa.STEP,
     storage.STEP,
+    storage.API_STEP,
+    home.STEP,
+    home.API_STEP,
     nvme.STEP,
     user.STEP,
     ssh.STEP,
     accounting.STEP,
+    accounting.API_STEP,
+    slurm_conf.STEP,
     slurmctld.STEP,
+    slurmctld.API_STEP,
     slurmd.STEP,
+    slurmd.API_STEP,
     login.STEP,
+    pam.STEP,
     training.STEP,
 )

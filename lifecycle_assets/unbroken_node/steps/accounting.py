@@ -11,6 +11,7 @@ from unbroken_node import database, slurm, units
 from unbroken_node.errors import DeadlineExceeded, NodeError
 from unbroken_node.host import Host
 from unbroken_node.node import CONTROLLER, Node
+from unbroken_node.settings import API, SCRIPTS
 from unbroken_node.step import Step
 
 ACCOUNTING_CONF = f"{slurm.ETC}/accounting.conf"
@@ -156,4 +157,30 @@ def _clusters(host: Host, node: Node) -> list[str] | None:
     return listed.stdout.split() if listed.code == 0 else None
 
 
-STEP = Step("70-accounting", check, apply, frozenset({CONTROLLER}), frozenset({"scripts"}))
+def check_registered(host: Host, node: Node) -> str | None:
+    """Accounting as HyperPod set it up: slurmdbd answers and knows the cluster."""
+    name = slurm.cluster_name(host)
+    known = _clusters(host, node)
+    if known is None:
+        return "slurmdbd does not answer"
+    return None if name in known else f"cluster {name} is not registered with slurmdbd"
+
+
+def wait(host: Host, node: Node) -> None:
+    """Wait for HyperPod, which may still be setting it up."""
+    host.wait(
+        f"{slurm.SLURM_CONF}, which HyperPod's cluster agent writes",
+        host.path(slurm.SLURM_CONF).exists,
+        slurm.HYPERPOD_SECONDS,
+    )
+    host.wait(
+        "HyperPod to set up Slurm's accounting",
+        lambda: check_registered(host, node) is None,
+        slurm.HYPERPOD_SECONDS,
+        found=lambda: check_registered(host, node) or "",
+        poll=1.0,
+    )
+
+
+STEP = Step("70-accounting", check, apply, frozenset({CONTROLLER}), frozenset({SCRIPTS}))
+API_STEP = Step("70-accounting", check_registered, wait, frozenset({CONTROLLER}), frozenset({API}))

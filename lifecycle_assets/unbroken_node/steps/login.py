@@ -38,4 +38,4 @@ def reservation(hostname: str) -> str:
     return f"login-{hostname}"
 
 
-STEP = Step("87-login", check, apply, frozenset({LOGIN}), frozenset({"scripts"}))
+STEP = Step("87-login", check, apply, frozenset({LOGIN}))

@@ -14,11 +14,12 @@ REACHABLE_SECONDS = 120.0
 
 
 def check(host: Host, node: Node) -> str | None:
-    """A route out of the node, and an address for the file system's name."""
+    """A route out of the node, and an address for each file system's name."""
     if not host.run("ip", "-4", "route", "show", "default").stdout.strip():
         return "the node has no default route"
-    if not host.resolves(node.deployed.fsx_dns_name):
-        return f"{node.deployed.fsx_dns_name} does not resolve"
+    for name in (node.deployed.fsx_dns_name, node.deployed.home_dns_name):
+        if name is not None and not host.resolves(name):
+            return f"{name} does not resolve"
     return None
 
 

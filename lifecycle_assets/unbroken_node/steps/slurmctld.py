@@ -11,6 +11,7 @@ from unbroken_node import slurm, units
 from unbroken_node.errors import DeadlineExceeded, NodeError
 from unbroken_node.host import Host
 from unbroken_node.node import CONTROLLER, Node
+from unbroken_node.settings import API, SCRIPTS
 from unbroken_node.step import Step
 
 UNIT = "slurmctld.service"
@@ -61,4 +62,21 @@ def _mask_slurmd(host: Host) -> None:
     unit.symlink_to("/dev/null")
 
 
-STEP = Step("80-slurmctld", check, apply, frozenset({CONTROLLER}), frozenset({"scripts"}))
+def check_answers(host: Host, node: Node) -> str | None:
+    """It answers, as HyperPod started it."""
+    return None if slurm.controller_answers(host) else "slurmctld does not answer"
+
+
+def wait(host: Host, node: Node) -> None:
+    """Wait for HyperPod, which may still be starting it."""
+    host.wait(
+        "HyperPod to start slurmctld",
+        lambda: slurm.controller_answers(host),
+        slurm.HYPERPOD_SECONDS,
+        found=lambda: units.last_words(host, UNIT),
+        poll=1.0,
+    )
+
+
+STEP = Step("80-slurmctld", check, apply, frozenset({CONTROLLER}), frozenset({SCRIPTS}))
+API_STEP = Step("80-slurmctld", check_answers, wait, frozenset({CONTROLLER}), frozenset({API}))

@@ -15,6 +15,7 @@ from unbroken_node import slurm, units
 from unbroken_node.errors import DeadlineExceeded, NodeError
 from unbroken_node.host import Host
 from unbroken_node.node import COMPUTE, LOGIN, Node
+from unbroken_node.settings import API, SCRIPTS
 from unbroken_node.step import Step
 
 UNIT = "slurmd.service"
@@ -122,4 +123,23 @@ def _registration_problem(host: Host, fields: dict[str, str]) -> str | None:
     return None
 
 
-STEP = Step("85-slurmd", check, apply, frozenset({COMPUTE, LOGIN}), frozenset({"scripts"}))
+def check_registered(host: Host, node: Node) -> str | None:
+    """slurmd runs, as HyperPod started it, and slurmctld has heard from it."""
+    if not units.is_active(host, UNIT):
+        return f"{UNIT} does not run"
+    return _silence(host)
+
+
+def wait(host: Host, node: Node) -> None:
+    """Wait for HyperPod, which may still be starting it."""
+    host.wait(
+        f"HyperPod to start slurmd on {host.hostname()}",
+        lambda: check_registered(host, node) is None,
+        slurm.HYPERPOD_SECONDS,
+        found=lambda: check_registered(host, node) or "",
+        poll=0.5,
+    )
+
+
+STEP = Step("85-slurmd", check, apply, frozenset({COMPUTE, LOGIN}), frozenset({SCRIPTS}))
+API_STEP = Step("85-slurmd", check_registered, wait, frozenset({COMPUTE, LOGIN}), frozenset({API}))

@@ -23,7 +23,7 @@ KEY = "id_ed25519"
 
 def check(host: Host, node: Node) -> str | None:
     """The pair is there, belongs together, is the user's alone, and opens every node."""
-    problem = mounts.shared_problem(host, node)
+    problem = mounts.problem_at(host, node, folder(node))
     if problem is not None:
         return problem
     for name, mode in (("", 0o700), (KEY, 0o600), (f"{KEY}.pub", 0o644), ("authorized_keys", 0o600)):

@@ -23,7 +23,7 @@ FETCH_SECONDS = 600.0
 
 def check(host: Host, node: Node) -> str | None:
     """The deployed version is there, proven by its checksums, and current."""
-    problem = mounts.shared_problem(host, node)
+    problem = mounts.problem_at(host, node, node.settings.training_root)
     if problem is not None:
         return problem
     folder, name = host.path(node.settings.training_root), content_hash(node)

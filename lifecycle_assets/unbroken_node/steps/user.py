@@ -1,4 +1,6 @@
-"""50-user: the account that submits jobs, with the same id on every node and its home on the shared folder.
+"""50-user: the account that submits jobs, with the same id on every node, its home and its folder for work.
+
+Both are on file systems of the cluster, and the same folder unless homes have one of their own.
 
 HyperPod's images come with `ubuntu` (id 1000, home /home/ubuntu), so an account may be there already. Its
 old home is left as it is: `usermod --move-home` fails once the new home exists, and after the first node it
@@ -43,11 +45,13 @@ def check(host: Host, node: Node) -> str | None:
         return f"user {account.name} has id {account.uid}, not {settings.uid}"
     if account.home != settings.home:
         return f"user {account.name} has its home in {account.home}, not {settings.home}"
-    return mounts.shared_problem(host, node) or _home_problem(host, settings.home, account)
+    return _folder_problem(host, node, settings.home, account) or _folder_problem(
+        host, node, settings.work, account
+    )
 
 
 def apply(host: Host, node: Node) -> None:
-    """Make the account or give it its home, then make the home on the shared file system."""
+    """Make the account or give it its home, then make its folders."""
     settings = node.settings
     account = lookup(host, settings.user)
     if account is None:
@@ -60,7 +64,8 @@ def apply(host: Host, node: Node) -> None:
         )
     elif account.home != settings.home:
         _move_home(host, settings.user, settings.home)
-    _make_home(host, node)
+    for folder in dict.fromkeys((settings.home, settings.work)):
+        _make_folder(host, node, folder)
 
 
 def lookup(host: Host, key: str) -> Account | None:
@@ -99,20 +104,23 @@ def _move_home(host: Host, name: str, home: str) -> None:
     host.wait(f"the home of {name} to change", moved, IDLE_SECONDS, found=lambda: last[0], poll=1.0)
 
 
-def _make_home(host: Host, node: Node) -> None:
-    """Make the home; one that belongs to somebody else is theirs, and check() will say so."""
-    home = mounts.shared(host, node, node.settings.home)
-    home.mkdir(mode=HOME_MODE, exist_ok=True)
-    if host.owner(node.settings.home) == "0:0":
-        host.run("chown", f"{node.settings.user}:", str(home))
+def _make_folder(host: Host, node: Node, name: str) -> None:
+    """Make it; one that belongs to somebody else is theirs, and check() will say so."""
+    folder = mounts.shared(host, node, name)
+    folder.mkdir(mode=HOME_MODE, exist_ok=True)
+    if host.owner(name) == "0:0":
+        host.run("chown", f"{node.settings.user}:", str(folder))
 
 
-def _home_problem(host: Host, home: str, account: Account) -> str | None:
-    if not host.path(home).is_dir():
-        return f"{home} does not exist"
-    owner = host.owner(home)
+def _folder_problem(host: Host, node: Node, name: str, account: Account) -> str | None:
+    problem = mounts.problem_at(host, node, name)
+    if problem is not None:
+        return problem
+    if not host.path(name).is_dir():
+        return f"{name} does not exist"
+    owner = host.owner(name)
     if owner != f"{account.uid}:{account.gid}":
-        return f"{home} belongs to {owner}, not to {account.uid}:{account.gid}"
+        return f"{name} belongs to {owner}, not to {account.uid}:{account.gid}"
     return None
 
 

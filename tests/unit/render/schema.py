@@ -11,6 +11,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "string": (str,),
     "integer": (int,),
+    "boolean": (bool,),
     "null": (type(None),),
 }
 KNOWN = {"$schema", "$id", "title", "description", "type", "properties", "required", "additionalProperties"}
@@ -27,7 +28,7 @@ def problems(value: Any, schema: dict[str, Any], where: str = "") -> list[str]:
 def _problems(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
     kinds = schema.get("type", list(TYPES))
     allowed = [kind for name in ([kinds] if isinstance(kinds, str) else kinds) for kind in TYPES[name]]
-    if not isinstance(value, tuple(allowed)) or isinstance(value, bool):
+    if not isinstance(value, tuple(allowed)) or (isinstance(value, bool) and bool not in allowed):
         yield f"{where}: {value!r} is not {kinds}"
     elif isinstance(value, dict):
         yield from _object(value, schema, where)

@@ -59,7 +59,7 @@ def test_the_schema_and_the_document_have_the_same_keys() -> None:
     def shape(value: object) -> dict[str, Any]:
         return {name: shape(inner) for name, inner in value.items()} if isinstance(value, dict) else {}
 
-    assert shape(render.node_document(cluster())) == keys(schema())
+    assert shape(render.node_document(cluster(home={}))) == keys(schema())
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,24 @@ def test_the_schema_refuses_what_is_wrong(path: tuple[str, ...], value: object) 
 
 def test_everything_on_the_shared_file_system_follows_its_mount_path() -> None:
     document = render.node_document(cluster(**OTHER))
-    assert document["user"] == {"name": "researcher", "uid": 2001, "home": "/shared/researcher"}
+    home = "/shared/researcher"
+    assert document["user"] == {"name": "researcher", "uid": 2001, "home": home, "work": home}
     assert document["training"] == {"root": "/shared/unbroken"}
+
+
+def test_a_home_of_its_own_leaves_the_users_work_on_the_shared_file_system() -> None:
+    document = render.node_document(cluster(home={"mount_path": "/homes"}, **OTHER))
+    assert document["home"] == {"mount_path": "/homes"}
+    assert document["user"]["home"] == "/homes/researcher"
+    assert document["user"]["work"] == "/shared/researcher"
+
+
+def test_the_order_of_groups_in_the_file_changes_no_bundle() -> None:
+    document = render.node_document(cluster())
+    turned = ClusterConfig.model_validate({"name": "ml-cluster", "worker_groups": WORKERS[::-1]})
+    assert render.node_document(turned) == document
+    names = [group["name"] for group in document["slurm"]["worker_groups"]]
+    assert names == sorted(names)
 
 
 def test_provisioning_parameters_have_one_key_a_line() -> None:
@@ -138,7 +154,10 @@ def test_metrics_go_to_a_workspace_that_is_there() -> None:
     places = {"fsx_dns_name": "a", "fsx_mount_name": "b", "lifecycle_bucket": "c", "data_bucket": "d"}
     text = render.deployed(named, **places, training_uri="s3://c/training/0/")
     host = "https://aps-workspaces.eu-central-1.amazonaws.com"
-    assert json.loads(text)["prometheus_remote_write_url"] == f"{host}/workspaces/{workspace}/api/v1/remote_write"
+    assert (
+        json.loads(text)["prometheus_remote_write_url"]
+        == f"{host}/workspaces/{workspace}/api/v1/remote_write"
+    )
 
 
 def test_tokens_pass_through_unchanged() -> None:
@@ -164,6 +183,13 @@ def test_tokens_pass_through_unchanged() -> None:
         "accounting_secret_arn",
     }
     assert render.provisioning_parameters(cluster(), opaque, opaque).count(opaque) == 2
+
+
+def test_a_job_without_auto_resume_says_so_to_the_launcher() -> None:
+    assert "--no-auto-resume" not in render.job(cluster(), None)["job.sbatch"]
+    plain = render.job(cluster(slurm={"auto_resume": False}), None)["job.sbatch"]
+    assert "--job-file job.yaml --no-auto-resume --ranks-per-node 8\n" in plain
+    assert "HyperPod's auto-resume" not in plain
 
 
 def test_the_jobs_header_follows_the_first_worker_group() -> None:
