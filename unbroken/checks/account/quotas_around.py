@@ -10,7 +10,11 @@ from unbroken.checks.check import Area, Check
 from unbroken.checks.result import Outcome
 from unbroken.checks.subject import Subject
 
-_GET = ("servicequotas:GetServiceQuota", "servicequotas:GetAWSDefaultServiceQuota")
+_GET = (
+    "servicequotas:GetServiceQuota",
+    "servicequotas:GetAWSDefaultServiceQuota",
+    "cloudformation:DescribeStacks",
+)
 
 
 class _NetworkQuota(Check):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from unbroken.aws.ec2 import Route, RouteTable
+from unbroken.aws.ec2 import Endpoint, Route, RouteTable
 from unbroken.checks.network.base import ANYWHERE, NetworkCheck, existing, route_table, subnet_ids
 from unbroken.checks.result import Outcome, failed, listed, passed, together, unknown
 from unbroken.checks.subject import Subject
-from unbroken.checks.template.model import all_resources
 
 FOR_CLOSED = ("ec2", "ec2messages", "logs", "monitoring", "ssm", "ssmmessages", "sts")
 """What nodes without a way out reach through interface endpoints (as stacks/endpoints.py makes them)."""
@@ -38,6 +37,12 @@ def _default(table: RouteTable) -> Route | None:
     return next((route for route in table.routes if route.destination == ANYWHERE and route.active), None)
 
 
+def endpoints(subject: Subject) -> list[Endpoint]:
+    """The endpoints of the VPC."""
+    account, vpc = subject.asked, existing(subject).vpc_id
+    return account.once(f"endpoints {vpc}", lambda: account.aws.ec2.endpoints(vpc))
+
+
 class NetworkPrivate(_OfRoutes):
     """HyperPod's nodes have no public addresses, so a public subnet leads them nowhere."""
 
@@ -64,9 +69,7 @@ class NetworkRouteToS3(_OfRoutes):
 
     def judge(self, subnet_id: str, table: RouteTable, subject: Subject) -> Outcome:
         """The endpoint first: it is free, and NAT is charged by the gigabyte."""
-        account, vpc = subject.asked, existing(subject).vpc_id
-        endpoints = account.once(f"endpoints {vpc}", lambda: account.aws.ec2.endpoints(vpc))
-        s3 = [one for one in endpoints if one.service == "s3" and one.state == "available"]
+        s3 = [one for one in endpoints(subject) if one.service == "s3" and one.state == "available"]
         if any(table.table_id in one.route_tables for one in s3):
             return passed(f"{subnet_id}: gateway endpoint")
         fix = f"add an S3 gateway endpoint to {table.table_id}"
@@ -84,45 +87,22 @@ def _by_default_route(subnet_id: str, route: Route | None, fix: str) -> Outcome:
     return unknown(f"{subnet_id}: {route.target}, and where that leads is not to be seen", fix)
 
 
-class NetworkInternet(_OfRoutes):
-    """Packages, models, and the APIs of AWS."""
+class NetworkWayOut(_OfRoutes):
+    """Logs, Session Manager and HyperPod's agents talk to AWS; packages and models come from the internet."""
 
-    id = "network-internet"
-    asks = "every subnet of the nodes has a way to the internet, since network.no_internet is false"
+    id = "network-way-out"
+    asks = "every subnet of the nodes reaches AWS's services: through NAT, or by an endpoint for each"
     faults = ("UP-005", "UP-015")
-
-    def applies(self, subject: Subject) -> bool:
-        """Only where the file wants one."""
-        return super().applies(subject) and not subject.config.network.no_internet
+    calls = (*_OfRoutes.calls, "ec2:DescribeVpcEndpoints")
 
     def judge(self, subnet_id: str, table: RouteTable, subject: Subject) -> Outcome:
-        """By its default route."""
-        return _by_default_route(subnet_id, _default(table), "add a NAT gateway, or set network.no_internet")
-
-
-class NetworkEndpoints(NetworkCheck):
-    """Without a way out, each service needs an endpoint."""
-
-    id = "network-endpoints"
-    asks = "the services that closed nodes need have endpoints with private DNS, there or in the templates"
-    faults = ("UP-015",)
-    calls = ("ec2:DescribeVpcEndpoints",)
-    needs_templates = True
-
-    def applies(self, subject: Subject) -> bool:
-        """Only for a closed VPC brought along."""
-        return super().applies(subject) and subject.config.network.no_internet
-
-    def run(self, subject: Subject) -> Outcome:
-        """Those that the VPC has and those that will be made."""
-        account, vpc = subject.asked, existing(subject).vpc_id
-        there = account.once(f"endpoints {vpc}", lambda: account.aws.ec2.endpoints(vpc))
-        known = {one.service for one in there if one.private_dns and one.state == "available"}
-        made = all_resources(subject.known_templates, "AWS::EC2::VPCEndpoint")
-        known |= {str(one.properties["ServiceName"]).rpartition(".")[2] for one in made}
+        """By its default route; where it has none, by the VPC's endpoints."""
+        route = _default(table)
+        fix = f"add a NAT gateway, or interface endpoints for {', '.join(FOR_CLOSED)}"
+        if route is not None:
+            return _by_default_route(subnet_id, route, fix)
+        known = {one.service for one in endpoints(subject) if one.private_dns and one.state == "available"}
         missing = [service for service in FOR_CLOSED if service not in known]
         if missing:
-            return failed(
-                f"{vpc} has none for {listed(missing, 9)}", "add interface endpoints with private DNS"
-            )
-        return passed(f"{len(FOR_CLOSED)} services")
+            return failed(f"{subnet_id}: no way out, and no endpoint for {listed(missing, 9)}", fix)
+        return passed(f"{subnet_id}: by endpoints; packages and models have to come from S3")

@@ -13,10 +13,13 @@ from unbroken.checks.result import Outcome, failed, listed, passed, unknown
 from unbroken.checks.subject import Subject
 from unbroken.checks.template.base import CHANGED, TemplateCheck, policies, statements, words
 
+_NO_DATASET = "metrics of AWS's services are in no dataset, the only resource it takes"
 EXPLAINED = {
-    "ec2:DetachNetworkInterface": "the instance belongs to the service's account, so it has no ARN of ours"
+    "ec2:DetachNetworkInterface": "the instance belongs to the service's account, so it has no ARN of ours",
+    "cloudwatch:GetMetricData": _NO_DATASET,
+    "cloudwatch:ListMetrics": _NO_DATASET,
 }
-"""Actions that stay on every resource, and why; the guide's list of rights says it too."""
+"""Actions that stay on every resource, and why."""
 INSTALL = "run `make setup`, which installs cfn-lint"
 
 
