@@ -42,13 +42,14 @@ def open_to_all(body: dict[str, Any]) -> bool:
 
 
 def test_it_is_the_cluster_files(everything: Synth) -> None:
-    properties = home(everything)["Properties"]
-    assert (properties["StorageCapacity"], properties["StorageType"]) == (256, "SSD")
+    properties, wanted = home(everything)["Properties"], everything.config.home
+    assert wanted is not None
+    assert (properties["StorageCapacity"], properties["StorageType"]) == (wanted.capacity_gib, "SSD")
     configuration = properties["OpenZFSConfiguration"]
-    assert configuration["DeploymentType"] == "SINGLE_AZ_HA_2"
-    assert configuration["ThroughputCapacity"] == 320
-    assert configuration["AutomaticBackupRetentionDays"] == 7
-    assert configuration["RootVolumeConfiguration"]["DataCompressionType"] == "LZ4"
+    assert configuration["DeploymentType"] == wanted.deployment_type
+    assert configuration["ThroughputCapacity"] == wanted.throughput_mbps
+    assert configuration["AutomaticBackupRetentionDays"] == wanted.backup_days
+    assert configuration["RootVolumeConfiguration"]["DataCompressionType"] == wanted.compression
     assert "KmsKeyId" in properties
 
 

@@ -108,11 +108,11 @@ def _node_type(group: InstanceGroup) -> dict[str, Any]:
 def _slurm(config: ClusterConfig) -> dict[str, Any]:
     slurm: dict[str, Any] = {"SlurmConfigStrategy": config.slurm.partition_strategy}
     if database := config.slurm.accounting_database:
+        optional = {"Name": database.name, "Port": database.port}
         slurm["AccountingDatabase"] = {
             "Endpoint": database.endpoint,
             "SecretArn": database.secret_arn,
-            "Name": database.name,
-            "Port": database.port,
+            **{name: value for name, value in optional.items() if value is not None},
         }
     return slurm
 

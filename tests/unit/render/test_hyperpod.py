@@ -111,9 +111,11 @@ def test_an_accounting_database_of_ones_own() -> None:
     assert request["Orchestrator"]["Slurm"]["AccountingDatabase"] == {
         "Endpoint": "db.example",
         "SecretArn": database["secret_arn"],
-        "Name": "slurm_acct_db",
         "Port": 3306,
     }
+    database["name"] = "jobs"
+    named = hyperpod.create_cluster(cluster(**values), around())
+    assert named["Orchestrator"]["Slurm"]["AccountingDatabase"]["Name"] == "jobs"
 
 
 def test_a_key_is_on_both_volumes_and_a_groups_own_key_wins() -> None:
@@ -143,22 +145,33 @@ def test_how_nodes_are_bought_and_checked() -> None:
     assert worker(deep_health_checks=checks)["OnStartDeepHealthChecks"] == checks
 
 
-def test_a_group_elsewhere_keeps_the_clusters_security_groups() -> None:
-    group = {"subnet": "spare-zone", "security_group_ids": ["sg-0fedcba9876543210"]}
-    network = {
-        "subnets": [{"name": "spare-zone", "availability_zone_id": "usw2-az3", "cidr": "10.0.64.0/20"}]
-    }
-    made = hyperpod.create_cluster(cluster(network=network, worker_groups=[WORKER | group]), around())
+def test_a_group_in_another_zone_keeps_the_clusters_security_groups() -> None:
+    subnet = {"name": "spare-zone", "availability_zone_id": "usw2-az3", "cidr": "10.0.64.0/20"}
+    elsewhere = WORKER | {"name": "x", "subnet": "spare-zone", "partition": "spare"}
+    groups = [WORKER | {"partition": "train"}, elsewhere]
+    made = hyperpod.create_cluster(cluster(network={"subnets": [subnet]}, worker_groups=groups), around())
     assert made["InstanceGroups"][-1]["OverrideVpcConfig"] == {
-        "SecurityGroupIds": ["sg-1", "sg-0fedcba9876543210"],
+        "SecurityGroupIds": ["sg-1"],
         "Subnets": ["subnet-2"],
     }
-    assert "OverrideVpcConfig" not in made["InstanceGroups"][0]
+    assert "OverrideVpcConfig" not in made["InstanceGroups"][1]
 
 
-def test_further_security_groups_alone_leave_the_subnet() -> None:
-    group = worker(security_group_ids=["sg-0fedcba9876543210"])
-    assert group["OverrideVpcConfig"]["Subnets"] == ["subnet-1"]
+EXISTING = {"vpc_id": "vpc-0123456789abcdef0", "private_subnet_id": "subnet-0123456789abcdef0"}
+
+
+@pytest.mark.parametrize(
+    ("place", "subnet"), [({}, "subnet-1"), ({"subnet": "subnet-1123456789abcdef0"}, None)]
+)
+def test_further_security_groups_in_a_network_that_is_there(
+    place: dict[str, str], subnet: str | None
+) -> None:
+    groups = [WORKER | place | {"security_group_ids": ["sg-0fedcba9876543210"]}]
+    made = hyperpod.create_cluster(cluster(network={"existing": EXISTING}, worker_groups=groups), around())
+    assert made["InstanceGroups"][-1]["OverrideVpcConfig"] == {
+        "SecurityGroupIds": ["sg-1", "sg-0fedcba9876543210"],
+        "Subnets": [subnet or place["subnet"]],
+    }
 
 
 def test_updates_at_set_times() -> None:

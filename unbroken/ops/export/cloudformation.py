@@ -36,6 +36,7 @@ def export(explicit: str | None, out: Path) -> Export:
     """Write the folder ``out``, whole or not at all. ConfigError for a wrong file, else CannotRun."""
     path = cluster_file.find(explicit, os.environ)
     config = cluster_file.load(path)
+    _check_tags(config)
     with (
         whole_folder(out, MARKER) as folder,
         tempfile.TemporaryDirectory(prefix="unbroken-export-") as scratch,
@@ -51,6 +52,13 @@ def export(explicit: str | None, out: Path) -> Export:
         del marker["folder"]
         (folder / MARKER).write_text(json.dumps(marker, indent=2) + "\n", encoding="utf-8")
     return result
+
+
+def _check_tags(config: ClusterConfig) -> None:
+    """`aws cloudformation deploy` takes tags as KEY=VALUE, so that a key with = would end too early."""
+    for key in config.tags:
+        if "=" in key:
+            raise CannotRun(f"the tag {key!r} has an equals sign in its key", "use a key without one")
 
 
 def _templates(assembly: Assembly, folder: Path) -> list[written.Stack]:
