@@ -65,7 +65,7 @@ def test_the_zone_of_a_node_is_that_of_its_interface(rehearsal: Rehearsal, stack
     made = stacks.create(elsewhere, {"Subnet": ref("Subnet"), "Group": attribute("GroupId", "Group")})
     store = rehearsal.store
     assert store.zone_of("10.0.128.10") == "" and not store.reaches("10.0.128.10", "s3")
-    held = store.attach_interface(made.outputs["Subnet"], [made.outputs["Group"]], "10.0.128.10")
+    held = store.attach_interface(made.outputs["Subnet"], [made.outputs["Group"]], "10.0.128.10", "role")
     assert store.zone_of("10.0.128.10") == "us-west-2a" and store.reaches("10.0.128.10", "s3")
     store.detach_interface(held)
     for one in (made, kept):

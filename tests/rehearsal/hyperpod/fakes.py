@@ -230,6 +230,9 @@ class FakeStore:
     denied: set[str] = field(default_factory=set)
     ways: dict[str, Reach] = field(default_factory=lambda: defaultdict(lambda: Reach(internet=True)))
     secrets: dict[str, dict[str, str]] = field(default_factory=dict)
+    useless_keys: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
+    """Services that refuse every role."""
     locked: bool = False
     """Whether no role may read secrets."""
     interfaces: dict[str, str] = field(default_factory=dict)
@@ -270,7 +273,15 @@ class FakeStore:
             raise NotFound(f"no bucket for {s3_uri}")
         return dict(self.bundles[s3_uri])
 
-    def attach_interface(self, subnet_id: str, security_group_ids: Sequence[str], address: str) -> str:
+    def check_volume_key(self, key_id: str, role_name: str) -> None:
+        if key_id in self.useless_keys:
+            raise AccessDenied(f"{role_name} is not authorized to perform: kms:CreateGrant on {key_id}")
+
+    def attach_interface(
+        self, subnet_id: str, security_group_ids: Sequence[str], address: str, role_name: str
+    ) -> str:
+        if "ec2" in self.refused:
+            raise AccessDenied(f"{role_name} is not authorized to perform: ec2:CreateNetworkInterface")
         with self.lock:
             assert address not in self.interfaces.values(), f"{address} is taken"
             name = f"eni-{len(self.interfaces)}-{address}"
@@ -281,7 +292,9 @@ class FakeStore:
         with self.lock:
             self.interfaces.pop(interface_id, None)
 
-    def put_log_lines(self, group: str, stream: str, lines: Sequence[str]) -> None:
+    def put_log_lines(self, group: str, stream: str, lines: Sequence[str], role_name: str) -> None:
+        if "logs" in self.refused:
+            raise AccessDenied(f"{role_name} is not authorized to perform: logs:PutLogEvents")
         with self.lock:
             self.streams.setdefault((group, stream), []).extend(lines)
 

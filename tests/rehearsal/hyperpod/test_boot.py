@@ -289,7 +289,7 @@ def test_file_systems_can_be_mounted() -> None:
 def test_a_log_that_cannot_be_shipped_fails_nothing(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench()
 
-    def refuse(group: str, stream: str, lines: object) -> None:
+    def refuse(group: str, stream: str, lines: object, role_name: str) -> None:
         raise RuntimeError("no logs today")
 
     bench.store.put_log_lines = refuse  # type: ignore[method-assign]  # a fake in its place
@@ -302,7 +302,7 @@ def test_a_fault_of_the_rehearsal_is_told_and_nothing_waits_for_ever(
 ) -> None:
     bench = Bench()
 
-    def refuse(subnet_id: str, security_group_ids: object, address: str) -> str:
+    def refuse(subnet_id: str, security_group_ids: object, address: str, role_name: str) -> str:
         raise RuntimeError("no interface")
 
     bench.store.attach_interface = refuse  # type: ignore[method-assign]  # a fake in its place

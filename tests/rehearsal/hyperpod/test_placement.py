@@ -85,6 +85,28 @@ def test_without_a_way_to_the_logs_nothing_is_shipped_and_the_node_comes_up() ->
     assert any(kind == "lifecycle_line" for _, kind, _, _ in bench.events.all)
 
 
+@pytest.mark.behaviour("HP073")
+def test_interfaces_and_volume_keys_are_the_execution_roles_to_make_and_use() -> None:
+    volume = {"EbsVolumeConfig": {"VolumeSizeInGB": 100, "VolumeKmsKeyId": "mine"}}
+    for denied, action in (("ec2", "ec2:CreateNetworkInterface"), ("key", "kms:CreateGrant on mine")):
+        bench = Bench()
+        bench.store.refused, bench.store.useless_keys = {denied}, {"mine"} if denied == "key" else set()
+        bench.service.create_cluster(request(1, worker={"InstanceStorageConfigs": [volume]}))
+        bench.settle()
+        outcome = bench.service.wait("ml", 1.0)
+        assert not outcome.ok and f"execution is not authorized to perform: {action}" in outcome.message
+
+
+@pytest.mark.behaviour("HP074")
+def test_a_role_that_may_not_write_logs_loses_them_and_the_node_comes_up() -> None:
+    bench = Bench()
+    bench.store.refused = {"logs"}
+    bench.up(1)
+    assert not bench.store.streams
+    [first, *_] = [data for _, kind, _, data in bench.events.all if kind == "log_denied"]
+    assert "logs:PutLogEvents" in str(first["message"])
+
+
 @pytest.mark.behaviour("HP067")
 @pytest.mark.parametrize(
     ("plan", "worker", "reason"),

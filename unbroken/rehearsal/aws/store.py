@@ -136,7 +136,12 @@ class EmbeddedStore:
         keys = keys_below(self.clients, bucket, prefix)
         return {key.removeprefix(prefix): self._object(principal, bucket, key) for key in keys}
 
-    def attach_interface(self, subnet_id: str, security_group_ids: Sequence[str], address: str) -> str:
+    def check_volume_key(self, key_id: str, role_name: str) -> None:
+        """A key with which the role can encrypt volumes; raises AccessDenied or NotFound."""
+
+    def attach_interface(
+        self, subnet_id: str, security_group_ids: Sequence[str], address: str, role_name: str
+    ) -> str:
         """Put an interface with this address into the subnet and return its id."""
         answer = self.clients.ec2.create_network_interface(
             SubnetId=subnet_id,
@@ -154,7 +159,7 @@ class EmbeddedStore:
             if error.response["Error"]["Code"] != "InvalidNetworkInterfaceID.NotFound":
                 raise
 
-    def put_log_lines(self, group: str, stream: str, lines: Sequence[str]) -> None:
+    def put_log_lines(self, group: str, stream: str, lines: Sequence[str], role_name: str) -> None:
         """Append lines to a log stream, made where it does not exist."""
         if not lines:
             return

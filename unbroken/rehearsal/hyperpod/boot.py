@@ -50,7 +50,7 @@ def boot(world: World, cluster: Cluster, node: Node, *, replacement: bool = Fals
             if source:
                 _run_script(world, machine, source, log)
         deep_checks.run(world, cluster, node)
-    except (MachineError, subprocess.SubprocessError) as error:
+    except (MachineError, AccessDenied, NotFound, subprocess.SubprocessError) as error:
         raise BootFailure(f"{messages.MACHINE_FAILED} {error}") from error
 
 
@@ -87,10 +87,11 @@ def _tell(problems: list[Exception], log: LifecycleLog) -> None:
 def _start(world: World, cluster: Cluster, node: Node, role_name: str) -> Machine:
     spec = _machine_spec(cluster, node, role_name)
     end_machine(node)
+    _check_keys(world, cluster.groups[node.group].spec.get("InstanceStorageConfigs", []), role_name)
     if node.interface_id is None:
         network = cluster.network_of(node)
         node.interface_id = world.aws.attach_interface(
-            network.subnet.subnet_id, network.security_group_ids, node.address
+            network.subnet.subnet_id, network.security_group_ids, node.address, role_name
         )
     machine = world.machines.create(spec)
     _adopt(world, node, machine)
@@ -142,6 +143,14 @@ def _ebs_gib(storage: list[dict[str, dict[str, int]]]) -> int:
     """Size of the volume at /opt/sagemaker; 0 where the group has none."""
     volumes = [item["EbsVolumeConfig"] for item in storage if "EbsVolumeConfig" in item]
     return next((v.get("VolumeSizeInGB", 0) for v in volumes if not v.get("RootVolume", False)), 0)
+
+
+def _check_keys(world: World, storage: list[dict[str, dict[str, str]]], role_name: str) -> None:
+    """The volumes' own keys can be used."""
+    for item in storage:
+        key = item.get("EbsVolumeConfig", {}).get("VolumeKmsKeyId")
+        if key is not None:
+            world.aws.check_volume_key(key, role_name)
 
 
 def _check_efa(world: World, cluster: Cluster, node: Node, *, replacement: bool) -> None:

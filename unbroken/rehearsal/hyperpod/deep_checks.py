@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from unbroken.catalog import instance_types
 from unbroken.rehearsal.hyperpod import journal
+from unbroken.rehearsal.hyperpod.lifecycle import role_name
 from unbroken.rehearsal.hyperpod.logs import log_group
 from unbroken.rehearsal.hyperpod.states import Cluster, Node, NodeStatus
 from unbroken.rehearsal.hyperpod.world import World
@@ -31,7 +32,8 @@ def run(world: World, cluster: Cluster, node: Node) -> None:
     with _reserved(cluster, node):
         world.clock.sleep(world.settings.deep_health_check_seconds)
     lines = [f"{kind}: passed (rehearsed: no hardware was looked at)" for kind in kinds]
-    world.aws.put_log_lines(log_group(cluster), f"DeepHealthCheckResults/{node.instance_id}", lines)
+    stream, role = f"DeepHealthCheckResults/{node.instance_id}", role_name(spec["ExecutionRole"])
+    world.aws.put_log_lines(log_group(cluster), stream, lines, role)
 
 
 @contextmanager

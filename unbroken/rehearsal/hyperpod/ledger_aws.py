@@ -107,7 +107,7 @@ AWS_BEHAVIOURS: list[Behaviour] = [
            "A subnet lies in one of its VPC's ranges and overlaps no other."),
     # Other services
     _entry(223, "documented", "Grafana API reference, CreateWorkspace",
-           "A Grafana workspace with AWS_SSO needs IAM Identity Center (a setting here; on by default), and a "
+           "A Grafana workspace with AWS_SSO needs IAM Identity Center (a setting here, on by default); a "
            "role of its own must let Grafana assume it."),
     _entry(224, "documented", "CloudWatch Logs user guide, encrypting log data",
            "An encrypted log group needs an enabled key whose policy lets the region's Logs service use it "

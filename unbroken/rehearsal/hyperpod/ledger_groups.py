@@ -70,6 +70,11 @@ GROUP_BEHAVIOURS: list[Behaviour] = [
     _entry(68, "documented", f"{_GUIDE}, deep health checks on Slurm",
            "Deep health checks at start: the node is DeepHealthCheckInProgress and in a maintenance "
            "reservation of Slurm, results go to a stream of their own. Here they always pass."),
+    _entry(73, "documented", f"{_GUIDE}, IAM role for HyperPod",
+           "Interfaces are made, and volumes' keys used, with the execution role's permissions; a denial "
+           "fails the node."),
+    _entry(74, "inferred", _OWN,
+           "A role that may not write logs loses them; the node comes up."),
     # Single nodes
     _entry(69, "documented", f"{_API}, BatchAddClusterNodes",
            "Nodes are added with Continuous only, 50 in one call; groups that do not exist are told apart."),

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from subprocess import SubprocessError
 from typing import Any
 
-from unbroken.rehearsal.hyperpod.machines import Machine, MachineError
+from unbroken.rehearsal.hyperpod.lifecycle import role_name
+from unbroken.rehearsal.hyperpod.machines import AccessDenied, Machine, MachineError
 from unbroken.rehearsal.hyperpod.states import Cluster, Node
 from unbroken.rehearsal.hyperpod.world import World
 
@@ -32,6 +33,7 @@ class LifecycleLog:
         self._world, self._subject, self._machine = world, node.name, machine
         self._reaches_logs = "logs" in world.aws.reach(cluster.network_of(node).subnet.subnet_id)
         self._shipped = 0
+        self._role = role_name(cluster.groups[node.group].spec["ExecutionRole"])
 
     def note(self, line: str) -> None:
         """Say something of the service's own in the stream."""
@@ -69,7 +71,9 @@ class LifecycleLog:
     def _send(self, lines: list[str]) -> None:
         try:
             if self._reaches_logs:
-                self._world.aws.put_log_lines(self.group, self.stream, lines)
+                self._world.aws.put_log_lines(self.group, self.stream, lines, self._role)
+        except AccessDenied as denial:  # on AWS the lines are lost, and the node comes up
+            self._world.events.emit("node", "log_denied", self._subject, message=str(denial))
         except Exception:  # a node whose log cannot be shipped boots all the same
             log.warning("log lines of %s were not shipped", self._subject, exc_info=True)
         for line in lines:

@@ -209,8 +209,15 @@ class NodeStore(Protocol):
         Raises AccessDenied, or NotFound where the bucket does not exist; an empty prefix gives an empty dict.
         """
 
-    def attach_interface(self, subnet_id: str, security_group_ids: Sequence[str], address: str) -> str:
+    def check_volume_key(self, key_id: str, role_name: str) -> None:
+        """A KMS key with which volumes can be encrypted by this role; raises AccessDenied or NotFound."""
+
+    def attach_interface(
+        self, subnet_id: str, security_group_ids: Sequence[str], address: str, role_name: str
+    ) -> str:
         """Put a network interface with this private address into the subnet and return its id.
+
+        Evaluated against the role's policies; raises AccessDenied.
 
         While it is there the subnet and the security groups cannot be deleted, as on AWS.
         """
@@ -218,5 +225,8 @@ class NodeStore(Protocol):
     def detach_interface(self, interface_id: str) -> None:
         """Delete the interface. Safe to repeat."""
 
-    def put_log_lines(self, group: str, stream: str, lines: Sequence[str]) -> None:
-        """Append lines to a CloudWatch log stream, making group and stream where they do not exist."""
+    def put_log_lines(self, group: str, stream: str, lines: Sequence[str], role_name: str) -> None:
+        """Append lines to a CloudWatch log stream, making group and stream where they do not exist.
+
+        Evaluated against the role's policies; raises AccessDenied.
+        """
