@@ -23,9 +23,9 @@ check: ## Lint and type-check only
 setup: ## Set up .venv, the cdk command and the rehearsal's root file system, and nothing else
 	@scripts/setup test
 
-golden: ## Accept changed golden templates (look at the diff before committing it)
+golden: ## Accept changed golden templates and pages (look at the diff before committing it)
 	@scripts/setup laptop
-	@.venv/bin/python -m tests.synth.accept
+	@.venv/bin/python -m tests.synth.accept $(ARGS)
 
 lock: ## Re-pin requirements/*.txt from pyproject.toml (needs uv)
 	@scripts/lock

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ from stacks.node_runtime import use_packaged_node
 from unbroken.config import ClusterConfig
 
 Resource = dict[str, Any]
-STACKS = ("network", "storage", "identity", "cluster")
+REPOSITORY = Path(__file__).resolve().parents[2]
+EXAMPLES = {path.stem: path for path in sorted((REPOSITORY / "clusters").glob("*.yaml"))}
+"""Every cluster file of the repository, by its name."""
+AREAS = ("encryption", "network", "storage", "identity", "cluster", "observability", "budget")
+"""Every stack there can be, in the order in which they are deployed."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +31,26 @@ class Synth:
     config: ClusterConfig
     folder: Path
 
+    @cached_property
+    def areas(self) -> tuple[str, ...]:
+        """The stacks this cluster has."""
+        made = {name for name, body in self.artifacts.items() if body["type"] == "aws:cloudformation:stack"}
+        assert made <= {f"{self.config.name}-{area}" for area in AREAS}, made
+        return tuple(area for area in AREAS if f"{self.config.name}-{area}" in made)
+
+    @cached_property
+    def artifacts(self) -> dict[str, Any]:
+        """The manifest's."""
+        manifest = json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))
+        return manifest["artifacts"]  # type: ignore[no-any-return]  # JSON
+
+    def path(self, area: str) -> Path:
+        """A stack's template file."""
+        return self.folder / f"{self.config.name}-{area}.template.json"
+
     def template(self, area: str) -> dict[str, Any]:
-        path = self.folder / f"{self.config.name}-{area}.template.json"
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        """A stack's template, a copy of one's own."""
+        content: dict[str, Any] = json.loads(self.path(area).read_text(encoding="utf-8"))
         return content
 
     def resources(self, area: str, kind: str) -> dict[str, Resource]:
@@ -43,7 +65,7 @@ class Synth:
 
     def everything(self) -> Iterator[tuple[str, str, Resource]]:
         """Area, logical id and body of every resource."""
-        for area in STACKS:
+        for area in self.areas:
             for name, body in self.template(area)["Resources"].items():
                 yield area, name, body
 

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from tests.synth.build import STACKS, Synth
+from tests.synth.build import Synth
 
 FOLDER = Path(__file__).resolve().parent / "golden"
 # A changed step of the bundle changes hashes only, and these would drown what a reviewer should see.
@@ -21,6 +21,6 @@ def normal(synth: Synth, area: str) -> str:
     return text
 
 
-def texts(synth: Synth) -> dict[Path, str]:
-    """Golden file -> its text, for every stack."""
-    return {FOLDER / f"{synth.config.name}-{area}.json": normal(synth, area) for area in STACKS}
+def texts(name: str, synth: Synth) -> dict[Path, str]:
+    """Golden file -> its text, for every stack of one example."""
+    return {FOLDER / name / f"{area}.json": normal(synth, area) for area in synth.areas}

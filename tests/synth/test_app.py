@@ -2,81 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.synth.build import STACKS, Synth, synth
+from tests.synth.app_process import run_app
+from tests.synth.build import AREAS, REPOSITORY, Synth, synth
 from unbroken.config import ClusterConfig, NetworkConfig, WorkerGroup
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-
+# By stack, those of every cluster, and those of some.
 OUTPUTS = {
-    "network": {"VpcId", "PrivateSubnetId", "SecurityGroupId"},
-    "storage": {
-        "FileSystemId", "FileSystemDnsName", "FileSystemMountName", "DataBucketName", "LifecycleBucketName",
-    },
-    "identity": {"ExecutionRoleArn"},
-    "cluster": {"ClusterArn", "ClusterName"},
+    "encryption": ({"KmsKeyArn"}, set()),
+    "network": ({"VpcId", "PrivateSubnetId", "SecurityGroupId"}, {"SubnetSpareZoneId"}),
+    "storage": (
+        {"FileSystemId", "FileSystemDnsName", "FileSystemMountName", "LifecycleBucketName"},
+        {"DataBucketName", "HomeFileSystemId", "HomeDnsName", "KmsKeyArn"},
+    ),
+    "identity": ({"ExecutionRoleArn"}, set()),
+    "cluster": ({"ClusterArn", "ClusterName", "LifecycleUri"}, set()),
+    "observability": (set(), {"PrometheusWorkspaceId", "PrometheusRemoteWriteUrl", "GrafanaUrl"}),
+    "budget": (set(), set()),
 }  # fmt: skip
 # Types that take no tags, and CDK's own functions, which the stack's tags reach.
 UNTAGGED = {
+    "AWS::CloudFormation::WaitConditionHandle", "AWS::KMS::Alias",
     "AWS::EC2::Route", "AWS::EC2::SecurityGroupEgress", "AWS::EC2::SecurityGroupIngress",
     "AWS::EC2::SubnetRouteTableAssociation", "AWS::EC2::VPCGatewayAttachment", "AWS::IAM::Policy",
     "AWS::Lambda::LayerVersion", "AWS::S3::BucketPolicy", "Custom::CDKBucketDeployment",
     "Custom::S3AutoDeleteObjects",
 }  # fmt: skip
 CDK_PROVIDER = "CustomS3AutoDeleteObjects"
-
-
-def digests(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
-def test_the_same_file_gives_the_same_bytes_anywhere(mathstral: Synth, tmp_path: Path) -> None:
-    umask = os.umask(0o077)
-    try:
-        again = synth(mathstral.config, tmp_path / "a deeper" / "folder")
-    finally:
-        os.umask(umask)
-    first, second = digests(mathstral.folder), digests(again.folder)
-    assert [name for name in first | second if first.get(name) != second.get(name)] == []
-
-
-def test_another_file_gives_other_bytes(mathstral: Synth, largest: Synth) -> None:
-    assert digests(mathstral.folder) != digests(largest.folder)
-
-
-def test_no_path_of_this_machine_and_no_guessed_zone_gets_out(mathstral: Synth) -> None:
-    text = "".join(path.read_text(encoding="utf-8") for path in mathstral.folder.glob("*.json"))
-    for word in (str(REPOSITORY), str(Path.home()), "/tmp", "dummy1", "site-packages"):
-        assert word not in text, word
-    assert json.loads((mathstral.folder / "manifest.json").read_text()).get("missing") is None
-
-
-def run_app(folder: Path, context: dict[str, str], **env: str) -> subprocess.CompletedProcess[str]:
-    """The app as the cdk command runs it, without credentials, settings or a home."""
-    clean = {"PATH": os.environ["PATH"], "HOME": str(folder), "AWS_EC2_METADATA_DISABLED": "true", **env}
-    clean |= {"CDK_OUTDIR": str(folder / "out"), "CDK_CONTEXT_JSON": json.dumps(context)}
-    command = [sys.executable, "app.py"]
-    return subprocess.run(command, cwd=REPOSITORY, env=clean, capture_output=True, text=True, timeout=120)
-
-
-def test_the_app_needs_no_account_and_writes_the_same(mathstral: Synth, tmp_path: Path) -> None:
-    done = run_app(tmp_path, {})
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert digests(tmp_path / "out") == digests(mathstral.folder)
 
 
 def test_the_context_names_the_file_before_the_environment_does(tmp_path: Path) -> None:
@@ -95,66 +53,110 @@ def test_a_wrong_file_ends_in_a_message_and_nothing_else(tmp_path: Path) -> None
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("area", STACKS)
-def test_outputs_carry_the_names_that_others_read(area: str, mathstral: Synth) -> None:
-    outputs = {name for name in mathstral.template(area)["Outputs"] if not name.startswith("Publish")}
-    assert outputs == OUTPUTS[area]
-    assert not any("Export" in output for output in mathstral.template(area)["Outputs"].values())
+def outputs(synth: Synth, area: str) -> dict[str, Any]:
+    """Without those that CDK makes for other stacks."""
+    found = synth.template(area).get("Outputs", {})
+    return {name: body for name, body in found.items() if not name.startswith("Publish")}
 
 
-def manifest(synth: Synth) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((synth.folder / "manifest.json").read_text(encoding="utf-8"))
-    return content["artifacts"]  # type: ignore[no-any-return]  # JSON
+def test_outputs_carry_the_names_that_others_read(example: Synth) -> None:
+    for area in example.areas:
+        always, sometimes = OUTPUTS[area]
+        assert always <= set(outputs(example, area)) <= always | sometimes, area
+        assert not any("Export" in body for body in outputs(example, area).values())
 
 
-def test_stacks_stand_on_each_other_in_one_direction(mathstral: Synth) -> None:
-    stands_on = {
-        name.removeprefix("ml-cluster-"): {
-            other.removeprefix("ml-cluster-")
+def test_every_output_is_some_examples(examples: dict[str, Synth]) -> None:
+    for area, (always, sometimes) in OUTPUTS.items():
+        made = set().union(*(outputs(each, area) for each in examples.values() if area in each.areas))
+        assert made == always | sometimes
+
+
+def test_what_is_brought_along_is_told_all_the_same(brought: Synth) -> None:
+    network, identity = outputs(brought, "network"), outputs(brought, "identity")
+    assert {name: body["Value"] for name, body in network.items()} == {
+        "VpcId": "vpc-0123456789abcdef0",
+        "PrivateSubnetId": "subnet-0123456789abcdef0",
+        "SecurityGroupId": "sg-0123456789abcdef0",
+    }
+    assert identity["ExecutionRoleArn"]["Value"] == brought.config.identity.execution_role_arn
+
+
+def stands_on(synth: Synth) -> dict[str, set[str]]:
+    """The stacks that each stack waits for."""
+    return {
+        name.removeprefix(f"{synth.config.name}-"): {
+            other.removeprefix(f"{synth.config.name}-")
             for other in body["dependencies"]
             if not other.endswith(".assets")
         }
-        for name, body in manifest(mathstral).items()
+        for name, body in synth.artifacts.items()
         if body["type"] == "aws:cloudformation:stack"
     }
-    assert stands_on == {
-        "network": set(),
-        "storage": {"network"},
-        "identity": set(),
-        "cluster": {"network", "storage", "identity"},
-    }
+
+
+def test_stacks_stand_on_each_other_in_one_direction(example: Synth) -> None:
+    for area, others in stands_on(example).items():
+        assert all(AREAS.index(other) < AREAS.index(area) for other in others), area
+
+
+def test_nothing_waits_for_what_may_fail_by_itself(everything: Synth) -> None:
+    """Grafana needs an identity provider, and a budget the right to billing; the cluster needs neither."""
+    waits = stands_on(everything)
+    assert {"observability", "budget"} <= set(waits)
+    assert not any({"observability", "budget"} & others for others in waits.values())
 
 
 def test_the_region_is_the_files_and_the_account_is_whoever_deploys(mathstral: Synth) -> None:
-    environments = {body.get("environment") for body in manifest(mathstral).values()} - {None}
+    environments = {body.get("environment") for body in mathstral.artifacts.values()} - {None}
     assert environments == {"aws://unknown-account/us-west-2"}
 
 
 def tags(body: dict[str, Any]) -> dict[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in body["Properties"].get("Tags", [])}
+    properties = body.get("Properties", {})
+    found = properties.get("Tags") or properties.get("ResourceTags") or []
+    return dict(found) if isinstance(found, dict) else {tag["Key"]: tag["Value"] for tag in found}
 
 
-@pytest.mark.parametrize("shape", ["mathstral", "largest"])
-def test_everything_says_whose_it_is(shape: str, request: pytest.FixtureRequest) -> None:
-    synth: Synth = request.getfixturevalue(shape)
+def check_tags(synth: Synth) -> None:
+    """Every resource that can says whose it is."""
     for _, name, body in synth.everything():
         if body["Type"] not in UNTAGGED and not name.startswith(CDK_PROVIDER):
             assert tags(body).get("unbroken:cluster") == synth.config.name, name
             assert set(synth.config.tags.items()) <= set(tags(body).items())
-    for body in manifest(synth).values():
+    for body in synth.artifacts.values():
         if body["type"] == "aws:cloudformation:stack":
             assert body["properties"]["tags"]["unbroken:cluster"] == synth.config.name
 
 
-@pytest.mark.parametrize("area", STACKS)
-def test_the_largest_cluster_fits_into_cloudformation(area: str, largest: Synth) -> None:
+def test_everything_says_whose_it_is(example: Synth) -> None:
+    check_tags(example)
+
+
+def test_everything_says_so_with_all_tags_there_can_be(largest: Synth) -> None:
+    check_tags(largest)
+
+
+def test_stacks_are_protected_only_if_asked_for(everything: Synth, mathstral: Synth) -> None:
+    for each, wanted in ((everything, True), (mathstral, False)):
+        stacks = [body for body in each.artifacts.values() if body["type"] == "aws:cloudformation:stack"]
+        assert {bool(body["properties"].get("terminationProtection")) for body in stacks} == {wanted}
+
+
+def test_every_stack_describes_itself(example: Synth) -> None:
+    for area in example.areas:
+        assert example.template(area)["Description"].endswith(f"of HyperPod cluster {example.config.name}")
+
+
+def test_the_largest_cluster_fits_into_cloudformation(largest: Synth) -> None:
     """Limits: AWS CloudFormation user guide, "Understand CloudFormation quotas"."""
-    template = largest.template(area)
-    assert len(json.dumps(template)) < 1_000_000
-    assert len(template["Resources"]) < 500
-    assert len(template["Outputs"]) < 200
-    assert len(f"{largest.config.name}-{area}") <= 128
-    assert all(len(name) <= 255 for name in (*template["Resources"], *template["Outputs"]))
+    for area in largest.areas:
+        template = largest.template(area)
+        assert len(json.dumps(template)) < 1_000_000
+        assert len(template["Resources"]) < 500
+        assert len(template["Outputs"]) < 200
+        assert len(f"{largest.config.name}-{area}") <= 128
+        assert all(len(name) <= 255 for name in (*template["Resources"], *template["Outputs"]))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_another_region_is_named_everywhere(region: str, zone: str, partition: s
     network = NetworkConfig(availability_zone_id=zone)
     cluster = ClusterConfig(name="other", region=region, network=network, worker_groups=[worker])
     elsewhere = synth(cluster, tmp_path)
-    text = "".join(json.dumps(elsewhere.template(area)) for area in STACKS)
+    text = "".join(json.dumps(elsewhere.template(area)) for area in elsewhere.areas)
     assert set(re.findall(r"\b(?:us|eu|ap)(?:-gov)?-(?:west|east|central)-\d\b", text)) == {region}
     assert set(re.findall(r"arn:(aws[a-z-]*):", text)) == {partition}
 
@@ -183,9 +185,9 @@ def references(body: Any) -> set[str]:
     return set()
 
 
-@pytest.mark.parametrize("area", STACKS)
-def test_nothing_depends_on_itself(area: str, largest: Synth) -> None:
-    resources = largest.template(area)["Resources"]
+@pytest.mark.parametrize("area", AREAS)
+def test_nothing_depends_on_itself(area: str, everything: Synth) -> None:
+    resources = everything.template(area)["Resources"]
     waits_for = {
         name: (references(body["Properties"]) | set(body.get("DependsOn", []))) & set(resources)
         for name, body in resources.items()

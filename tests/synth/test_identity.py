@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from tests.synth.build import Synth
+from tests.synth.build import Synth, synth
+from tests.synth.conftest import Synthesize
+from tests.synth.permissions_page import statements as statements_of
 
 # Actions that AWS lets nobody narrow to a resource, and one whose resource is in the service's account.
 ANY_RESOURCE = {
@@ -57,18 +60,101 @@ def test_only_what_cannot_be_narrowed_is_not(mathstral: Synth) -> None:
     assert metrics[0]["Condition"] == {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Clusters"}}
 
 
-def test_objects_are_read_from_the_lifecycle_bucket_only(mathstral: Synth) -> None:
-    by_action = {
-        next(iter(actions(each))): each for each in statements(mathstral) if "s3:" in str(each["Action"])
-    }
+def by_sid(synth: Synth) -> dict[str, dict[str, Any]]:
+    """The role's statements by Sid."""
+    return {each["Sid"]: each for each in statements(synth)}
+
+
+def test_objects_are_read_from_the_bundles_of_the_lifecycle_bucket_only(mathstral: Synth) -> None:
     name = next(
         body["Properties"]["BucketName"]["Fn::Join"][1]
         for body in mathstral.resources("storage", "AWS::S3::Bucket").values()
         if "BucketName" in body["Properties"]
     )
     bucket = [f"arn:aws:s3:::{name[0]}", *name[1:]]
-    assert by_action["s3:ListBucket"]["Resource"]["Fn::Join"][1] == bucket
-    assert by_action["s3:GetObject"]["Resource"]["Fn::Join"][1] == [*bucket[:-1], f"{bucket[-1]}/*"]
+    assert by_sid(mathstral)["List"]["Resource"]["Fn::Join"][1] == bucket
+    prefixes = [f"{bucket[-1]}/lifecycle/*", f"{bucket[-1]}/training/*"]
+    read = [each["Fn::Join"][1] for each in by_sid(mathstral)["Objects"]["Resource"]]
+    assert read == [[*bucket[:-1], prefix] for prefix in prefixes]
+
+
+def test_a_brought_bucket_is_the_one_that_is_read(mathstral: Synth, tmp_path: Path) -> None:
+    storage = mathstral.config.storage.model_copy(update={"lifecycle_bucket": "sagemaker-ours"})
+    other = synth(mathstral.config.model_copy(update={"storage": storage}), tmp_path)
+    assert by_sid(other)["List"]["Resource"] == "arn:aws:s3:::sagemaker-ours"
+
+
+def arns(value: Any) -> list[str]:
+    """ARNs as text; a reference to another stack by the name of its output."""
+    return [_text(each) for each in (value if isinstance(value, list) else [value])]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if "Fn::GetStackOutput" in value:
+        return str(value["Fn::GetStackOutput"]["OutputName"])
+    return "".join(_text(part) for part in value["Fn::Join"][1]) if "Fn::Join" in value else ""
+
+
+def test_interfaces_are_made_in_this_clusters_subnets_and_groups_only(everything: Synth) -> None:
+    made = arns(by_sid(everything)["CreateInterfaces"]["Resource"])
+    kinds = [arn.split(":")[5].split("/")[0] for arn in made]
+    assert sorted(kinds) == ["network-interface", "security-group", "subnet", "subnet"]
+    assert not [arn for arn in made if arn.endswith("*") and "network-interface" not in arn]
+    assert any("PrivateSubnet" in arn for arn in made)
+    assert any("sparezone" in arn for arn in made)
+    [own] = by_sid(everything)["OwnInterfaces"]["Condition"]["ArnEquals"].values()
+    assert arns(own) == [arn for arn in made if ":subnet/" in arn]
+
+
+def test_brought_subnets_and_groups_are_named(brought: Synth, tmp_path: Path) -> None:
+    identity = brought.config.identity.model_copy(update={"execution_role_arn": None})
+    made = synth(brought.config.model_copy(update={"identity": identity}), tmp_path)
+    found = arns(by_sid(made)["CreateInterfaces"]["Resource"])
+    named = {arn.rpartition("/")[2] for arn in found}
+    further = {id_ for group in brought.config.groups() for id_ in group.security_group_ids}
+    assert further
+    assert named == {"*", "subnet-0123456789abcdef0", "sg-0123456789abcdef0"} | further
+
+
+def test_keys_are_used_through_their_services_only(everything: Synth) -> None:
+    volumes, bundle = by_sid(everything)["VolumeKeys"], by_sid(everything)["BundleKey"]
+    assert volumes["Condition"]["StringEquals"] == {"kms:ViaService": "sagemaker.us-west-2.amazonaws.com"}
+    assert volumes["Condition"]["Bool"] == {"kms:GrantIsForAWSResource": "true"}
+    own = [group.volume_kms_key for group in everything.config.groups() if group.volume_kms_key]
+    assert set(own) < set(arns(volumes["Resource"]))
+    assert bundle["Action"] == "kms:Decrypt"
+    assert bundle["Condition"] == {"StringEquals": {"kms:ViaService": "s3.us-west-2.amazonaws.com"}}
+
+
+def test_the_accounting_secret_is_the_only_one(synthesized: Synthesize) -> None:
+    api = synthesized("api")
+    database = api.config.slurm.accounting_database
+    assert database is not None
+    assert by_sid(api)["AccountingSecret"]["Resource"] == database.secret_arn
+
+
+def test_what_a_feature_needs_is_granted_with_it_alone(mathstral: Synth) -> None:
+    assert not {"VolumeKeys", "BundleKey", "AccountingSecret", "FileSystems"} & set(by_sid(mathstral))
+
+
+def test_a_brought_role_is_told_and_no_other_is_made(brought: Synth) -> None:
+    assert brought.resources("identity", "AWS::IAM::Role") == {}
+    assert brought.resources("identity", "AWS::IAM::Policy") == {}
+
+
+def test_no_statement_is_wide_beyond_the_known_ones(example: Synth) -> None:
+    """Over every role of every stack."""
+    known = ANY_RESOURCE | {
+        "aps:ListWorkspaces", "cloudwatch:GetMetricData", "cloudwatch:ListMetrics",
+        "fsx:DescribeFileSystems", "logs:DescribeLogGroups",
+    }  # fmt: skip
+    for area, name, body in example.everything():
+        if body["Type"] in ("AWS::IAM::Role", "AWS::IAM::Policy"):
+            wide = [each for each in statements_of(body) if each["Resource"] == "*"]
+            assert set().union(*(actions(each) for each in wide)) <= known, f"{area}/{name}"
+            assert not [each for each in statements_of(body) if "NotAction" in each or "NotResource" in each]
 
 
 def test_no_managed_policy_widens_it(mathstral: Synth) -> None:
@@ -82,11 +168,15 @@ def test_only_sagemaker_may_take_the_role(mathstral: Synth) -> None:
     assert trust["Principal"] == {"Service": "sagemaker.amazonaws.com"}
 
 
-def test_a_boundary_is_on_every_role_and_only_if_given(mathstral: Synth, largest: Synth) -> None:
-    for synth, wanted in ((mathstral, None), (largest, "arn:aws:iam::111122223333:policy/boundary")):
-        roles = [body for _, _, body in synth.everything() if body["Type"] == "AWS::IAM::Role"]
-        assert len(roles) == 4
-        assert {role["Properties"].get("PermissionsBoundary") for role in roles} == {wanted}
+def test_a_boundary_is_on_every_role_and_only_if_given(example: Synth) -> None:
+    roles = [body for _, _, body in example.everything() if body["Type"] == "AWS::IAM::Role"]
+    assert roles
+    wanted = example.config.identity.permissions_boundary
+    assert {role["Properties"].get("PermissionsBoundary") for role in roles} == {wanted}
+
+
+def test_an_example_has_a_boundary(everything: Synth) -> None:
+    assert everything.config.identity.permissions_boundary
 
 
 def test_no_function_may_make_a_log_group(mathstral: Synth) -> None:

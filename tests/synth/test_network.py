@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.synth.build import Resource, Synth
+from tests.synth.build import Resource, Synth, synth
+from unbroken.config import AccountingDatabase, HomeConfig, ObservabilityConfig, SlurmConfig
 
 
 def self_rules(template: dict[str, Any]) -> dict[str, list[Resource]]:
@@ -54,6 +56,14 @@ def test_subnets_are_in_the_zone_given_by_id(mathstral: Synth) -> None:
         assert subnet["Properties"]["MapPublicIpOnLaunch"] is False
 
 
+def tables(synth: Synth) -> dict[str, str]:
+    """Route table by subnet, as logical ids."""
+    found = synth.resources("network", "AWS::EC2::SubnetRouteTableAssociation").values()
+    return {
+        body["Properties"]["SubnetId"]["Ref"]: body["Properties"]["RouteTableId"]["Ref"] for body in found
+    }
+
+
 def routes(synth: Synth) -> dict[str, dict[str, Any]]:
     """Default route by route table."""
     return {
@@ -62,22 +72,153 @@ def routes(synth: Synth) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_the_private_subnet_leaves_through_nat_and_the_public_one_directly(mathstral: Synth) -> None:
-    table = {
-        association["Properties"]["SubnetId"]["Ref"]: association["Properties"]["RouteTableId"]["Ref"]
-        for association in mathstral.resources("network", "AWS::EC2::SubnetRouteTableAssociation").values()
-    }
-    assert routes(mathstral)[table["PrivateSubnet"]]["NatGatewayId"] == {"Ref": "NatGateway"}
-    assert routes(mathstral)[table["PublicSubnet"]]["GatewayId"] == {"Ref": "InternetGateway"}
+def test_private_subnets_leave_through_nat_and_the_public_one_directly(example: Synth) -> None:
+    for subnet, table in tables(example).items():
+        if subnet == "PublicSubnet":
+            assert routes(example)[table]["GatewayId"] == {"Ref": "InternetGateway"}
+        elif not example.config.network.no_internet:
+            assert routes(example)[table]["NatGatewayId"] == {"Ref": "NatGateway"}
+
+
+def test_every_subnet_has_a_route_table_of_its_own(example: Synth) -> None:
+    subnets = set(example.resources("network", "AWS::EC2::Subnet"))
+    assert set(tables(example)) == subnets
+    assert len(set(tables(example).values())) == len(subnets)
+
+
+def test_the_nat_gateway_is_in_the_public_subnet(mathstral: Synth) -> None:
     nat = mathstral.one("network", "AWS::EC2::NatGateway")["Properties"]
     assert nat["SubnetId"] == {"Ref": "PublicSubnet"}
 
 
-def test_s3_is_reached_past_the_nat_gateway_from_every_private_route_table(mathstral: Synth) -> None:
-    private = {table for table, route in routes(mathstral).items() if "NatGatewayId" in route}
-    endpoint = mathstral.one("network", "AWS::EC2::VPCEndpoint")["Properties"]
-    assert (endpoint["VpcEndpointType"], endpoint["ServiceName"]) == ("Gateway", "com.amazonaws.us-west-2.s3")
-    assert {table["Ref"] for table in endpoint["RouteTableIds"]} == private
+def test_a_further_subnet_is_in_its_own_zone(everything: Synth) -> None:
+    [name] = [
+        each for each in everything.resources("network", "AWS::EC2::Subnet") if each.startswith("Subnets")
+    ]
+    subnet = everything.resources("network", "AWS::EC2::Subnet")[name]["Properties"]
+    [wanted] = everything.config.network.subnets
+    assert (subnet["AvailabilityZoneId"], subnet["CidrBlock"]) == (wanted.availability_zone_id, wanted.cidr)
+    assert subnet["MapPublicIpOnLaunch"] is False
+
+
+def endpoints(synth: Synth) -> dict[str, dict[str, Any]]:
+    """Properties of the VPC endpoints, by service."""
+    return {
+        body["Properties"]["ServiceName"].removeprefix(f"com.amazonaws.{synth.config.region}."): body[
+            "Properties"
+        ]
+        for body in synth.resources("network", "AWS::EC2::VPCEndpoint").values()
+    }
+
+
+def test_s3_is_reached_past_the_nat_gateway_from_every_private_subnet(example: Synth) -> None:
+    if example.config.network.existing:
+        assert endpoints(example) == {}
+        return
+    s3 = endpoints(example)["s3"]
+    assert s3["VpcEndpointType"] == "Gateway"
+    private = {table for subnet, table in tables(example).items() if subnet != "PublicSubnet"}
+    assert {table["Ref"] for table in s3["RouteTableIds"]} == private
+
+
+def test_nothing_leads_out_of_a_closed_network(closed: Synth) -> None:
+    kinds = {body["Type"] for body in closed.template("network")["Resources"].values()}
+    assert not kinds & {
+        "AWS::EC2::InternetGateway", "AWS::EC2::NatGateway", "AWS::EC2::EIP", "AWS::EC2::Route",
+        "AWS::EC2::VPCGatewayAttachment",
+    }  # fmt: skip
+    assert list(closed.resources("network", "AWS::EC2::Subnet")) == ["PrivateSubnet"]
+
+
+def test_a_closed_network_has_the_endpoints_nodes_need(closed: Synth, mathstral: Synth) -> None:
+    assert set(endpoints(closed)) == {
+        "s3", "ec2", "ec2messages", "kms", "logs", "monitoring", "ssm", "ssmmessages", "sts",
+    }  # fmt: skip
+    assert set(endpoints(mathstral)) == {"s3"}
+    for service, endpoint in endpoints(closed).items():
+        if service != "s3":
+            assert endpoint["VpcEndpointType"] == "Interface"
+            assert endpoint["PrivateDnsEnabled"] is True
+            assert endpoint["SubnetIds"] == [{"Ref": "PrivateSubnet"}]
+            assert endpoint["SecurityGroupIds"] == [{"Fn::GetAtt": ["EndpointGroup", "GroupId"]}]
+
+
+def closed_with(closed: Synth, folder: Path, **sections: Any) -> Synth:
+    """The closed cluster with other sections."""
+    return synth(closed.config.model_copy(update=sections), folder)
+
+
+def test_what_a_cluster_uses_besides_gets_an_endpoint_that_does_no_more(
+    closed: Synth, tmp_path: Path
+) -> None:
+    database = AccountingDatabase(
+        endpoint="db.example.com",
+        secret_arn="arn:aws:secretsmanager:us-west-2:111122223333:secret:db-AbCdEf",  # noqa: S106  (a name)
+    )
+    found = endpoints(
+        closed_with(
+            closed,
+            tmp_path,
+            node_provisioning="Continuous",
+            slurm=SlurmConfig(mode="api", accounting_database=database),
+            observability=ObservabilityConfig(prometheus="ws-12345678-1234-1234-1234-123456789012"),
+        )
+    )
+    actions = {}
+    for service in ("aps-workspaces", "fsx", "kms", "secretsmanager"):
+        [statement] = found[service]["PolicyDocument"]["Statement"]
+        actions[service] = statement["Action"]
+        assert statement["Condition"] == {"StringEquals": {"aws:PrincipalAccount": {"Ref": "AWS::AccountId"}}}
+    assert actions == {
+        "aps-workspaces": ["aps:RemoteWrite"],
+        "fsx": ["fsx:DescribeFileSystems"],
+        "kms": ["kms:*"],
+        "secretsmanager": ["secretsmanager:GetSecretValue"],
+    }
+    assert found["secretsmanager"]["PolicyDocument"]["Statement"][0]["Resource"] == [database.secret_arn]
+
+
+def test_endpoints_are_reached_by_nodes_over_https_and_reach_nothing(closed: Synth) -> None:
+    group = closed.resources("network", "AWS::EC2::SecurityGroup")["EndpointGroup"]["Properties"]
+    [rule] = group["SecurityGroupIngress"]
+    assert (rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) == ("tcp", 443, 443)
+    assert rule["SourceSecurityGroupId"] == {"Fn::GetAtt": ["SecurityGroup", "GroupId"]}
+    [nowhere] = group["SecurityGroupEgress"]
+    assert nowhere["CidrIp"] == "255.255.255.255/32"
+
+
+def test_nodes_of_a_closed_network_speak_https_only(closed: Synth) -> None:
+    group = closed.resources("network", "AWS::EC2::SecurityGroup")["SecurityGroup"]["Properties"]
+    assert [rule["FromPort"] for rule in group["SecurityGroupEgress"]] == [443]
+
+
+def test_a_brought_vpc_gets_nothing_but_a_group_where_none_is_given(brought: Synth, tmp_path: Path) -> None:
+    assert {body["Type"] for body in brought.template("network")["Resources"].values()} == {
+        "AWS::CloudFormation::WaitConditionHandle"
+    }
+    existing = brought.config.network.existing
+    assert existing is not None
+    network = brought.config.network.model_copy(
+        update={"existing": existing.model_copy(update={"security_group_ids": []})}
+    )
+    bare = synth(brought.config.model_copy(update={"network": network}), tmp_path)
+    group = bare.one("network", "AWS::EC2::SecurityGroup")["Properties"]
+    assert group["VpcId"] == existing.vpc_id
+    assert {len(rules) for rules in self_rules(bare.template("network")).values()} == {1}
+    assert len(bare.template("network")["Resources"]) == 3
+
+
+def test_flow_logs_can_be_left_out(mathstral: Synth, tmp_path: Path) -> None:
+    network = mathstral.config.network.model_copy(update={"flow_logs": False})
+    quiet = synth(mathstral.config.model_copy(update={"network": network}), tmp_path)
+    kinds = {body["Type"] for body in quiet.template("network")["Resources"].values()}
+    assert not kinds & {"AWS::EC2::FlowLog", "AWS::Logs::LogGroup", "AWS::IAM::Role"}
+
+
+def test_flow_logs_are_encrypted_with_the_clusters_key(closed: Synth, mathstral: Synth) -> None:
+    key = closed.one("network", "AWS::Logs::LogGroup")["Properties"]["KmsKeyId"]
+    assert key["Fn::GetStackOutput"]["StackName"] == "ml-closed-encryption"
+    assert "KmsKeyId" not in mathstral.one("network", "AWS::Logs::LogGroup")["Properties"]
 
 
 def test_the_flow_log_writes_to_the_group_its_role_may_write_to(mathstral: Synth) -> None:
@@ -87,6 +228,7 @@ def test_the_flow_log_writes_to_the_group_its_role_may_write_to(mathstral: Synth
     role = mathstral.template("network")["Resources"][role_name]["Properties"]
     [trust] = role["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"Service": "vpc-flow-logs.amazonaws.com"}
+    assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
     write, find = role["Policies"][0]["PolicyDocument"]["Statement"]
     assert write["Resource"] == {"Fn::GetAtt": [group, "Arn"]}
     assert {"logs:CreateLogStream", "logs:PutLogEvents"} <= set(write["Action"])
@@ -103,14 +245,32 @@ def test_addresses_and_routes_go_before_the_internet_gateway(mathstral: Synth) -
     assert mathstral.one("network", "AWS::EC2::NatGateway")["DependsOn"] == ["PublicRoute"]
 
 
-@pytest.mark.parametrize("shape", ["mathstral", "largest"])
-def test_what_holds_the_file_system_in_place_goes_when_it_goes(
-    shape: str, request: pytest.FixtureRequest
+def kept(synth: Synth) -> set[str]:
+    """Deletion policies of what a file system has interfaces in."""
+    resources = synth.template("network")["Resources"]
+    holders = [
+        resources[name] for name in ("Vpc", "PrivateSubnet", "SecurityGroup", "SelfIngress", "SelfEgress")
+    ]
+    assert "DeletionPolicy" not in resources["NatGateway"]  # it is charged by the hour
+    return {body["DeletionPolicy"] for body in holders} | {body["UpdateReplacePolicy"] for body in holders}
+
+
+@pytest.mark.parametrize(
+    ("shape", "policies"), [("mathstral", {"RetainExceptOnCreate", "Retain"}), ("largest", {"Delete"})]
+)
+def test_what_holds_a_file_system_goes_when_it_goes(
+    shape: str, policies: set[str], request: pytest.FixtureRequest
 ) -> None:
     """A kept file system has interfaces in this subnet and group; deleting these would fail."""
     synth: Synth = request.getfixturevalue(shape)
-    wanted = synth.one("storage", "AWS::FSx::FileSystem")["DeletionPolicy"]
-    resources = synth.template("network")["Resources"]
-    for name in ("Vpc", "PrivateSubnet", "SecurityGroup", "SelfIngress", "SelfEgress"):
-        assert resources[name]["DeletionPolicy"] == resources[name]["UpdateReplacePolicy"] == wanted
-    assert "DeletionPolicy" not in resources["NatGateway"]  # it is charged by the hour
+    assert kept(synth) == policies
+    file_system = synth.one("storage", "AWS::FSx::FileSystem")
+    assert {file_system["DeletionPolicy"], file_system["UpdateReplacePolicy"]} == policies
+
+
+def test_a_kept_home_keeps_the_network_too(everything: Synth, tmp_path: Path) -> None:
+    assert everything.config.storage.deletion == "delete"
+    home = HomeConfig(deletion="retain")
+    assert kept(synth(everything.config.model_copy(update={"home": home}), tmp_path)) == {
+        "RetainExceptOnCreate", "Retain",
+    }  # fmt: skip
