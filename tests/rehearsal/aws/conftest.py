@@ -8,11 +8,31 @@ from typing import Any
 
 import pytest
 
+from tests.rehearsal.aws.empty import empty
 from tests.rehearsal.aws.node_side import LOOPBACK
 from tests.rehearsal.aws.support import Stacks
 from unbroken.rehearsal.aws.failures import Failures
 from unbroken.rehearsal.aws.gateway.http import Answer, Server
 from unbroken.rehearsal.composition import Rehearsal
+
+
+@pytest.fixture(scope="module", autouse=True)
+def empty_account(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nothing is there when a module begins or after it has ended; for modules that use the server."""
+    if not any("rehearsal" in item.fixturenames for item in _tests_of(request)):
+        yield
+        return
+    rehearsal = request.getfixturevalue("rehearsal")
+    empty(rehearsal)
+    yield
+    empty(rehearsal)
+
+
+def _tests_of(request: pytest.FixtureRequest) -> list[pytest.Function]:
+    return [
+        item for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path
+    ]  # fmt: skip
 
 
 @pytest.fixture

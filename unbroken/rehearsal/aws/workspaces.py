@@ -47,11 +47,13 @@ class Workspaces:
     def create(self, properties: dict[str, Any]) -> Workspace:
         """A workspace of these CloudFormation properties."""
         workspace_id = self._new_id()
-        # Grafana's ARNs have a slash before the workspace, Prometheus' none (service authorization reference)
-        kind = "/workspaces" if self.service == "grafana" else "workspace"
-        arn = f"arn:aws:{self.service}:{self.region}:{environment.ACCOUNT}:{kind}/{workspace_id}"
-        self.made[workspace_id] = Workspace(workspace_id, arn, properties)
+        self.made[workspace_id] = Workspace(workspace_id, self.arn(workspace_id), properties)
         return self.made[workspace_id]
+
+    def arn(self, workspace_id: str) -> str:
+        """A workspace's ARN; the form is each service's own (service authorization reference)."""
+        kind = "/workspaces" if self.service == "grafana" else "workspace"
+        return f"arn:aws:{self.service}:{self.region}:{environment.ACCOUNT}:{kind}/{workspace_id}"
 
     def rest(self, method: str, path: str, _query: dict[str, str], _body: bytes) -> wire.Answer:
         """Answer one request."""

@@ -40,10 +40,13 @@ class Fsx:
         """A setting: the age of the oldest change that has not reached its bucket yet."""
         self._lock = threading.Lock()
 
-    def create_file_system(self, request: Mapping[str, Any]) -> FileSystem:
-        """A file system with an interface in its subnet, which keeps the subnet from being deleted."""
+    def create_file_system(self, request: Mapping[str, Any], file_system_id: str = "") -> FileSystem:
+        """A file system with an interface in its subnet, which keeps the subnet from being deleted.
+
+        Its id is a new one unless one is given.
+        """
         self._check(request)
-        file_system_id, [subnet_id] = new_id("fs"), request["SubnetIds"]
+        file_system_id, [subnet_id] = file_system_id or new_id("fs"), request["SubnetIds"]
         kind = str(request["FileSystemType"])
         interface = self._interface(file_system_id, subnet_id, request.get("SecurityGroupIds", []))
         made = FileSystem(
