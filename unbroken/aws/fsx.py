@@ -71,13 +71,18 @@ class Fsx:
 
     def associations(self, file_system_id: str) -> list[Association]:
         """The links of a Lustre file system to buckets."""
-        found = self._session.ask_all(
-            "fsx",
-            "describe_data_repository_associations",
-            "Associations",
-            f"links of file system {file_system_id}",
-            Filters=[{"Name": "file-system-id", "Values": [file_system_id]}],
-        )
+        about = f"links of file system {file_system_id}"
+        filters = [{"Name": "file-system-id", "Values": [file_system_id]}]
+        found: list[dict[str, Any]] = []
+        token: dict[str, str] = {}
+        while True:  # botocore has no paginator for it
+            page = self._session.ask(
+                "fsx", "describe_data_repository_associations", about, Filters=filters, **token
+            )
+            found += page["Associations"]
+            if not page.get("NextToken"):
+                break
+            token = {"NextToken": page["NextToken"]}
         return [_association(one) for one in found]
 
     def delete_openzfs(self, file_system_id: str) -> None:

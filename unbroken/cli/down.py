@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 
 import typer
@@ -13,7 +13,6 @@ from unbroken.cli import asking, output
 from unbroken.cli.progress import display
 from unbroken.cli.up import tell_interrupted
 from unbroken.ops.down.run import Down, Intent, Request, down
-from unbroken.ops.down.stays import Stay
 from unbroken.ops.interrupts import Interrupted
 
 
@@ -52,15 +51,16 @@ def _intent(intent: Intent) -> Iterator[str]:
 def _lines(result: Down) -> list[str]:
     if not result.deleted:
         nothing = f"nothing of {result.cluster} is deployed in {result.region}"
-        return [nothing, *_stays(result.stays)]
-    return [f"\n{result.cluster} is gone: {len(result.deleted)} stacks deleted", *_stays(result.stays)]
+        return [nothing, *_stays(result)]
+    return [f"\n{result.cluster} is gone: {len(result.deleted)} stacks deleted", *_stays(result)]
 
 
-def _stays(found: Sequence[Stay]) -> Iterator[str]:
-    if not found:
-        yield "nothing of it stays"
+def _stays(result: Down) -> Iterator[str]:
+    if not result.stays:
+        yield "nothing of it stays" if result.deleted else "what an earlier end kept is not known here"
         return
+    yield f"what stays costs: {', '.join(f'{kind}: {words}' for kind, words in result.costs.items())}"
     yield "what stays, and how to remove it:"
-    for one in found:
+    for one in result.stays:
         yield f"  {one.kind} {one.identity}: {one.why}"
         yield from (f"    {command}" for command in one.remove)

@@ -15,6 +15,8 @@ INTERFACE_SECONDS = 1200.0
 """Longest wait for interfaces that a service gives back after its resource is gone (observed: minutes)."""
 KEPT = ("Retain", "RetainExceptOnCreate")
 GROUP, BUCKET = "AWS::EC2::SecurityGroup", "AWS::S3::Bucket"
+OF_STACKS = ("vpc_endpoint", "nat_gateway")
+"""Kinds of interfaces that a stack's own resources have, and that go with these."""
 NETWORK = (GROUP, "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::EC2::InternetGateway")
 
 
@@ -86,10 +88,10 @@ def _mend(target: Target, cluster: str, stack: Stack, stuck: Sequence[StackResou
 def _wait_for_interfaces(target: Target, stack: Stack, told: Told) -> None:
     """HyperPod and FSx give their interfaces back some time after; a group in use cannot be deleted."""
     groups = _groups_to_delete(target, stack)
-    deadline = target.pace.now() + INTERFACE_SECONDS
+    deadline = target.pace.deadline(INTERFACE_SECONDS)
     before = -1
     while groups and target.pace.now() < deadline:
-        left = target.aws.ec2.interfaces(groups)
+        left = [one for one in target.aws.ec2.interfaces(groups) if one.kind not in OF_STACKS]
         if not left:
             return
         if len(left) != before:

@@ -15,7 +15,7 @@ from unbroken.rehearsal.aws import environment as embedded
 
 AWS, REHEARSAL = "aws", "rehearsal"
 AWS_SECONDS = 5.0
-EMBEDDED_SECONDS = 0.2
+EMBEDDED_SECONDS, EMBEDDED_LONGEST = 0.2, 20.0
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,18 @@ class Pace:
     """How often something that takes long is looked at."""
 
     seconds: float = AWS_SECONDS
+    longest: float = float("inf")
+    """Seconds after which waiting is given up, whatever it is for."""
     pause: Callable[[float], None] = time.sleep
     now: Callable[[], float] = time.monotonic
 
     def wait(self) -> None:
         """Let one interval pass."""
         self.pause(self.seconds)
+
+    def deadline(self, seconds: float) -> float:
+        """When a wait of at most so long is over, by ``now``."""
+        return self.now() + min(seconds, self.longest)
 
 
 @dataclass(frozen=True)
@@ -64,4 +70,4 @@ def on_embedded(
     boto = with_keys(embedded.ACCESS_KEY, embedded.SECRET_KEY)
     aws = over(Session(region, embedded.endpoint(port), boto=boto))
     environment = embedded.client(port, region, base)
-    return Target(REHEARSAL, region, aws, environment, Pace(EMBEDDED_SECONDS), nodes)
+    return Target(REHEARSAL, region, aws, environment, Pace(EMBEDDED_SECONDS, EMBEDDED_LONGEST), nodes)

@@ -33,7 +33,7 @@ def exporting(target: Target, part: Part) -> list[str]:
 
 def drain(target: Target, file_system: str, told: Told, seconds: float = DRAIN_SECONDS) -> None:
     """Wait until nothing waits to be exported. CheckFailed where that is not seen within the time."""
-    deadline = target.pace.now() + seconds
+    deadline = target.pace.deadline(seconds)
     age = waiting(target, file_system)
     while age != 0:
         told(f"{file_system}: {_words(age)}")

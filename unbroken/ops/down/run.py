@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from unbroken.config import ClusterConfig
+from unbroken.ops.cost.staying import staying
 from unbroken.ops.down.jobs import jobs
 from unbroken.ops.down.parts import Part, parts
 from unbroken.ops.down.stays import Stay, stays
 from unbroken.ops.down.take_down import take_down
+from unbroken.ops.errors import CannotRun
 from unbroken.ops.interrupts import Interrupted, twice_ends
 from unbroken.ops.removal import guard
 from unbroken.ops.stages import Display, Stages
@@ -50,6 +54,8 @@ class Down:
     region: str
     deleted: list[str]
     stays: list[Stay]
+    costs: dict[str, str]
+    """What each kind of what stays costs, in words."""
     jobs: Sequence[str] | None
 
 
@@ -75,7 +81,16 @@ def down(request: Request, display: Display, agree: Agree) -> Down:
                 error.explanation = what_goes_on(target, names)
                 raise
             stage.note = f"{len(names)} stacks deleted"
-    return Down(config.name, config.region, names, left, intent.jobs)
+    return Down(config.name, config.region, names, left, _costs(config, left), intent.jobs)
+
+
+def _costs(config: ClusterConfig, left: Sequence[Stay]) -> dict[str, str]:
+    """By kind; prices that cannot be read are no reason for a failure at the very end."""
+    try:
+        known = staying(config, os.environ, date.today())
+    except CannotRun as error:
+        return {one.kind: f"unknown: {error.message}" for one in left}
+    return {one.kind: known.get(one.type_name, ("unknown", None))[0] for one in left}
 
 
 def _look(config: ClusterConfig, target: Target, stages: Stages) -> Intent:

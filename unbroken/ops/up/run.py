@@ -12,6 +12,7 @@ from unbroken.ops import diff
 from unbroken.ops.cdk import Cdk
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.interrupts import Interrupted, twice_ends
+from unbroken.ops.remove_nodes import remove_nodes
 from unbroken.ops.stages import Display, Stages
 from unbroken.ops.synth import Assembly, synth
 from unbroken.ops.target import Target
@@ -100,6 +101,9 @@ class _Work:
         cdk = Cdk(self.root, self.target.environment, out / "logs", out / "tmp")
         cdk.log("deploy").unlink(missing_ok=True)
         names = [assembly.stack_name(area) for area in assembly.areas]
+        if self.request.remove:
+            with self.stages.stage("remove", "Take nodes out") as stage:
+                remove_nodes(self.target, self.config, self.request.remove, stage.detail)
         with self.stages.stage("deploy", "cdk deploy --all") as stage:
             try:
                 deploy(self.target, cdk, assembly, self.config, stage.detail)
