@@ -40,7 +40,7 @@ def bootstrapped(plain: Synth, examples: dict[str, Synth]) -> Synth:
 
 
 def kinds(synth: Synth, area: str) -> dict[str, str]:
-    """Types of the resources that make up the cluster, by logical id: not those that copy or empty for CDK."""
+    """Types of what makes up the cluster, by logical id: not of what copies or empties for CDK."""
     resources = synth.template(area)["Resources"].items()
     return {name: body["Type"] for name, body in resources if not body["Type"].startswith(OURS)}
 
@@ -66,10 +66,11 @@ def test_the_cluster_is_the_same(plain: Synth, bootstrapped: Synth) -> None:
     same = ("AWS::SageMaker::Cluster", "AWS::FSx::FileSystem", "AWS::EC2::VPC")
     for area in plain.areas:
         for kind in same:
-            mine, theirs = plain.resources(area, kind), bootstrapped.resources(area, kind)
-            assert {name: body["Properties"] for name, body in mine.items()} == {
-                name: body["Properties"] for name, body in theirs.items()
-            }
+            assert properties(plain, area, kind) == properties(bootstrapped, area, kind)
+
+
+def properties(synth: Synth, area: str, kind: str) -> dict[str, object]:
+    return {name: body["Properties"] for name, body in synth.resources(area, kind).items()}
 
 
 def test_values_of_other_stacks_are_there_to_be_had(plain: Synth) -> None:
