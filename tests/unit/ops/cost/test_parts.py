@@ -109,9 +109,7 @@ def test_home_key_and_endpoints() -> None:
 
 def test_what_the_file_says_to_delete_ends_with_down() -> None:
     gone = {"deletion": "delete"}
-    found = bill(
-        storage=gone, home=gone, logs=gone, observability=gone, encryption={"kms_key": "create", **gone}
-    )
+    found = bill(storage=gone, home=gone, logs=gone, encryption={"kms_key": "create", **gone})
     kept = ("lustre", "openzfs", "kms-key")
     assert {ends for key, (_, ends) in found.items() if key.startswith(kept)} == {"down"}
 
