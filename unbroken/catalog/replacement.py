@@ -21,6 +21,7 @@ _DATA = "data/replacement.json"
 TYPES = (
     "AWS::APS::Workspace",
     "AWS::Budgets::Budget",
+    "AWS::CloudFormation::WaitConditionHandle",
     "AWS::EC2::EIP",
     "AWS::EC2::FlowLog",
     "AWS::EC2::InternetGateway",
@@ -47,6 +48,7 @@ TYPES = (
     "AWS::Logs::LogGroup",
     "AWS::S3::Bucket",
     "AWS::S3::BucketPolicy",
+    "AWS::SSM::Parameter",
     "AWS::SageMaker::Cluster",
 )
 """What our templates hold, but for CDK's custom resources; a test looks for more."""

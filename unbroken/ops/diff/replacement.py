@@ -58,14 +58,21 @@ def references(versions: Versions, area: str, value: Any) -> set[Key]:
     if "Ref" in value:
         return {(area, value["Ref"])}
     if "Fn::GetAtt" in value:
-        target = value["Fn::GetAtt"]
-        return {(area, target[0] if isinstance(target, list) else target.split(".")[0])}
+        return _of_attribute(versions, area, value["Fn::GetAtt"])
     if "Fn::GetStackOutput" in value:
         return _of_output(versions, value["Fn::GetStackOutput"])
     if "Fn::Sub" in value:
         text = value["Fn::Sub"] if isinstance(value["Fn::Sub"], str) else value["Fn::Sub"][0]
         return {(area, name) for name in _SUBSTITUTED.findall(text)}
     return {key for item in value.values() for key in references(versions, area, item)}
+
+
+def _of_attribute(versions: Versions, area: str, target: list[str] | str) -> set[Key]:
+    """A parameter of Systems Manager hands on what its own value refers to."""
+    name, attribute = target if isinstance(target, list) else target.split(".", 1)
+    body = versions.new.get(area, {}).get("Resources", {}).get(name, {})
+    handed_on = body.get("Type") == "AWS::SSM::Parameter" and attribute == "Value"
+    return {(area, name)} | (references(versions, area, body["Properties"]["Value"]) if handed_on else set())
 
 
 def _of_output(versions: Versions, target: Mapping[str, Any]) -> set[Key]:

@@ -12,7 +12,7 @@ import pytest
 from unbroken.ops.diff.changes import Change, Versions
 from unbroken.ops.diff.plan import compare
 
-GOLDEN = Path(__file__).resolve().parents[3] / "synth" / "golden"
+GOLDEN = Path(__file__).resolve().parents[3] / "synth" / "golden" / "mathstral"
 AREAS = ("network", "storage", "identity", "cluster")
 Templates = dict[str, dict[str, Any]]
 
@@ -20,7 +20,7 @@ Templates = dict[str, dict[str, Any]]
 @pytest.fixture
 def deployed() -> Templates:
     """The templates of the example's cluster."""
-    return {area: json.loads((GOLDEN / f"ml-cluster-{area}.json").read_text()) for area in AREAS}
+    return {area: json.loads((GOLDEN / f"{area}.json").read_text()) for area in AREAS}
 
 
 def plan(old: Templates, new: Templates) -> dict[str, Change]:
