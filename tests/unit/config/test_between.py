@@ -240,6 +240,15 @@ def test_minimum_counts_are_for_continuous_provisioning() -> None:
         ({"image_id": "ami-0123456789abcdef0", "auto_patch": {}}, "together with auto_patch"),
         ({"scheduled_update": {"schedule": "cron(0 3 * * * *)"}}, "is not a schedule"),
         ({"scheduled_update": {"schedule": "rate(1 day)"}}, "is not a schedule"),
+        (
+            {
+                "scheduled_update": {
+                    "schedule": "cron(0 3 ? * SUN *)",
+                    "rolling": {"max_nodes": 1, "max_percent": 1},
+                }
+            },
+            "max_percent: 1 is given beside max_nodes",
+        ),
         ({"scheduled_update": {"schedule": "cron(0 3 ? * SAT#1 *)"}}, "is not a schedule"),
         ({"scheduled_update": {"schedule": "cron(0 3 ? * ? *)"}}, "is not a schedule"),
         ({"scheduled_update": {"schedule": "cron(0 3 ? * SUN)"}}, "is not a schedule"),
@@ -447,6 +456,15 @@ def test_with_a_home_of_its_own_the_user_may_be_called_as_a_folder_of_the_shared
 )
 def test_homes_that_are_refused(home: dict[str, Any], message: str) -> None:
     assert message in told(home=home)[0]
+
+
+def test_up_046_checkpoints_that_fill_the_file_system() -> None:
+    """1200 GiB hold 14 of 81 GiB, one of which is being written."""
+    assert told(training={"keep_checkpoints": 13}) == []
+    (found,) = told(training={"keep_checkpoints": 14})
+    assert "14 and one in the making are more than 1200 GiB: 81 GiB each -> use at most 13" in found
+    assert told(training={"keep_checkpoints": 14, "preset": "tiny"}) == []
+    assert told(training={"keep_checkpoints": 14}, storage={"storage_type": "INTELLIGENT_TIERING"}) == []
 
 
 def test_a_file_system_over_efa_needs_workers_with_efa() -> None:

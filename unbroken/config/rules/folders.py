@@ -1,9 +1,10 @@
-"""Folders of the file systems: home, training code and the buckets' mirrors stay apart."""
+"""Folders of the file systems: home, training code and the buckets' mirrors stay apart, and all has room."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from unbroken.catalog.models import SHAPES
 from unbroken.config.rules.needs import Rule, reads
 from unbroken.config.section import Fault
 from unbroken.config.sections import Sections
@@ -35,6 +36,20 @@ def _interpreter(cluster: Sections) -> Iterator[Fault]:
         yield Fault(("training", "python"), default, rule, f"set it to {mount}/{CODE}/env/bin/python3")
 
 
+@reads("storage", "training")
+def _checkpoints(cluster: Sections) -> Iterator[Fault]:
+    """Old checkpoints go when a new one is complete, so one more than those kept is on the file system."""
+    capacity, keep = cluster.storage.capacity_gib, cluster.training.keep_checkpoints
+    if cluster.storage.existing is not None or capacity is None:
+        return
+    each = SHAPES[cluster.training.preset].checkpoint_bytes
+    most = capacity * 2**30 // each - 1
+    if keep > most:
+        rule = f"and one in the making are more than {capacity} GiB: {each / 2**30:.0f} GiB each"
+        hint = f"use at most {most}, or a larger storage.capacity_gib"
+        yield Fault(("training", "keep_checkpoints"), keep, rule, hint)
+
+
 @reads("storage", "home")
 def _mounts(cluster: Sections) -> Iterator[Fault]:
     if cluster.home is None:
@@ -45,4 +60,4 @@ def _mounts(cluster: Sections) -> Iterator[Fault]:
         yield Fault(("home", "mount_path"), home, rule, "use two folders apart, such as /home and /fsx")
 
 
-RULES: tuple[Rule, ...] = (_shared, _interpreter, _mounts)
+RULES: tuple[Rule, ...] = (_shared, _interpreter, _checkpoints, _mounts)

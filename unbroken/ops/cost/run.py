@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unbroken.catalog import instance_types
+from unbroken.catalog.models import SHAPES
 from unbroken.config import ClusterConfig
 from unbroken.ops.cost.estimate import Total
 from unbroken.ops.errors import CannotRun
 
 _BF16_TFLOPS = {"A100": 312.0, "H100": 989.0, "H200": 989.0, "B200": 2250.0, "L4": 121.0, "L40S": 362.0}
 """Peak of one GPU, dense, in bf16 (NVIDIA's data sheets)."""
-_SHAPES = {"mathstral-7b": (7_248_023_552, 32, 4096), "tiny": (123_200, 2, 64)}
-"""Parameters, layers and width of the presets; a test holds them to training/model/presets.py."""
 
 
 @dataclass(frozen=True)
@@ -101,5 +100,5 @@ def flops_per_token(config: ClusterConfig) -> float:
     Six for each parameter, and twelve for each layer, width and token of context: how model FLOPs utilization
     is defined (Chowdhery and others, PaLM, appendix B).
     """
-    parameters, layers, width = _SHAPES[config.training.preset]
-    return 6 * parameters + 12 * layers * width * config.training.context_length
+    shape = SHAPES[config.training.preset]
+    return 6 * shape.parameters + 12 * shape.layers * shape.width * config.training.context_length

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.ops.cost.bench import TODAY, cluster, prices
-from training.model.presets import PRESETS
 from unbroken.ops.cost import run
 from unbroken.ops.cost.estimate import Total, estimate
 from unbroken.ops.errors import CannotRun
@@ -54,14 +53,6 @@ def test_without_a_known_peak_the_speed_must_be_given(instance: str, training: d
     with pytest.raises(CannotRun) as caught:
         run.at_utilization(config, HOUR, 0.4)
     assert "--tokens-per-second" in caught.value.hint
-
-
-def test_the_shapes_are_the_trainers() -> None:
-    trained = {
-        name: (each.num_parameters, each.num_hidden_layers, each.hidden_size)
-        for name, each in PRESETS.items()
-    }
-    assert trained == run._SHAPES
 
 
 def test_the_hour_is_all_that_is_up() -> None:
