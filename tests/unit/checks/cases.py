@@ -187,7 +187,7 @@ ALSO_GOOD: tuple[Case, ...] = (
     ),
     Case("network-lustre-ports", "open", file.IN_VPC),
 )
-"""Further ways to pass: deployed already, a default in place of an applied quota, endpoints in place of NAT."""
+"""Further ways to pass: deployed already, a default instead of an applied quota, endpoints instead of NAT."""
 BAD: tuple[Case, ...] = (
     Case("account-identity", "root user", answers={"sts.get_caller_identity": _ROOT}, verdict=UNKNOWN),
     Case("account-identity", "expired", answers={"sts.get_caller_identity": _EXPIRED}, verdict=UNKNOWN),
