@@ -29,6 +29,7 @@ worker_groups:
 training: {num_steps: 100, context_length: 4096}
 """
 DAY = date(2026, 11, 1)
+ROOT = Path(__file__).resolve().parents[3]
 PRICES = {
     "node:ml.m5.12xlarge": 3.0,
     "node:ml.p5.48xlarge": 60.0,
@@ -39,13 +40,20 @@ PRICES = {
 Show = Callable[..., str]
 
 
+class Fixed(date):
+    """A calendar that stands still, so that no price gets old."""
+
+    @classmethod
+    def today(cls) -> Fixed:
+        """The day of these tests."""
+        return cls(2026, 11, 30)
+
+
 @pytest.fixture
 def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Show:
     """Prints the report on FILE with kept prices, on a day in 2026, in a terminal of some width."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(
-        cost, "date", type("Fixed", (date,), {"today": staticmethod(lambda: date(2026, 11, 30))})
-    )
+    monkeypatch.setattr(cost, "date", Fixed)
     source = "AWS Price List, a test"
     kept.keep([Price(key, usd, "us-west-2", DAY, source) for key, usd in PRICES.items()], os.environ)
 
@@ -175,3 +183,24 @@ def test_without_a_refresh_aws_is_not_loaded(show: Show) -> None:
     before = set(sys.modules)
     show()
     assert not {name for name in set(sys.modules) - before if name.startswith("boto")}
+
+
+@pytest.mark.parametrize(("example", "mfu"), [("small", None), ("mathstral", 0.4)])
+def test_the_guides_examples_are_real(
+    example: str,
+    mfu: float | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "104")
+    monkeypatch.setattr(cost, "date", Fixed)
+    cost.show_cost(str(ROOT / f"clusters/{example}.yaml"), Speed(mfu=mfu), refresh=False, as_data=False)
+    page = capsys.readouterr().out
+    text = (ROOT / "docs/guides/cost.md").read_text(encoding="utf-8")
+    examples = [block.split("```")[0] for block in text.split("```console\n")[1:]]
+    command = "cost --mfu 0.4" if mfu else "--cluster clusters/small.yaml"
+    [shown] = [block for block in examples if command in block]
+    lines = [line for line in shown.splitlines()[1:] if line != "..."]
+    assert [line for line in lines if line not in page.splitlines()] == []

@@ -90,7 +90,7 @@ def at_utilization(config: ClusterConfig, hour: Total, mfu: float) -> RunCost:
             "give the job's own speed: --tokens-per-second 1500",
         )
     speed = mfu * peak * 1e12 / flops_per_token(config)
-    basis = f"{mfu:.0%} of {peak:g} TFLOP/s, the peak of a {model} in bf16"
+    basis = f"{mfu:.0%} of {peak:g} TFLOP/s, the {model}'s peak in bf16"
     return RunCost(budget(config), speed, basis, hour)
 
 
