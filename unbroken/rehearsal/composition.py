@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from unbroken.rehearsal.aws import environment, sagemaker
+from unbroken.config import ClusterConfig
+from unbroken.rehearsal.aws import brought, environment, sagemaker
 from unbroken.rehearsal.aws.embedded import EmbeddedAws
 from unbroken.rehearsal.aws.gateway.apis import NodeApis
 from unbroken.rehearsal.aws.gateway.http import Answer, Server
 from unbroken.rehearsal.aws.gateway.imds import MetadataService
 from unbroken.rehearsal.aws.gateway.internal import InternalPort
 from unbroken.rehearsal.aws.gateway.nodes import Directory, ListedMachines, Sessions
-from unbroken.rehearsal.aws.permissions import Permissions, install_managed_policies
 from unbroken.rehearsal.aws.store import EmbeddedStore
 from unbroken.rehearsal.events import EventLog
 from unbroken.rehearsal.hyperpod import api
@@ -26,6 +26,7 @@ from unbroken.rehearsal.hyperpod.machines import Machines
 from unbroken.rehearsal.hyperpod.paper import PaperMachines
 from unbroken.rehearsal.hyperpod.service import HyperPodService
 from unbroken.rehearsal.hyperpod.settings import Settings, SystemClock
+from unbroken.rehearsal.hyperpod.states import TrainingPlan
 from unbroken.rehearsal.nodes import rootfs
 from unbroken.rehearsal.nodes.machines import AWS_PORT, NamespaceMachines
 from unbroken.rehearsal.nodes.network import METADATA_ADDRESS
@@ -44,8 +45,7 @@ class Rehearsal:
         self.events = EventLog(state / "events.jsonl")
         self.directory = Directory()
         self.aws = EmbeddedAws(port, region)
-        install_managed_policies()
-        self.permissions = Permissions(region)
+        self.permissions = self.aws.permissions
         self.store = EmbeddedStore(self.aws.clients, self.aws.fsx, self.permissions)
         self.sessions = Sessions(self.aws.clients)
         self.servers: list[Server] = []
@@ -59,6 +59,18 @@ class Rehearsal:
         self.service.start()
         for server in self.servers:
             server.start()
+
+    def bring(self, config: ClusterConfig) -> None:
+        """Make stand-ins for what the cluster file brings along, and tell of them."""
+        parts = brought.bring(config, self.aws)
+        for group in config.worker_groups:
+            plan = group.training_plan
+            if plan is not None:
+                zone, count = plan.availability_zone_id, group.num_instances
+                self.service.add_training_plan(TrainingPlan(plan.arn, group.instance_type, zone, count))
+                parts.append(f"training plan {plan.arn}")
+        if parts:
+            self.events.emit("aws", "brought", config.name, parts=parts)
 
     def stop(self) -> None:
         """Stop every part, the last started first. Safe after a start that failed."""

@@ -19,6 +19,7 @@ from unbroken.rehearsal.report_model import (
     Failure,
     Job,
     Loss,
+    Reality,
     Recovery,
     Report,
     Stage,
@@ -62,8 +63,19 @@ def build(events: Sequence[Event], metrics: Metrics) -> Report:
         leftovers=leftovers,
         kept=kept,
         versions=_versions(begin, events),
-        **{key: begin.data[key] for key in ("ledger", "reality", "overlay") if key in begin.data},
+        reality=_reality(begin, events),
+        **{key: begin.data[key] for key in ("ledger", "overlay") if key in begin.data},
     )
+
+
+def _reality(begin: Event, events: Sequence[Event]) -> Reality:
+    """What was said at the beginning, and what was made in place of the user's own."""
+    known = Reality.model_validate(begin.data.get("reality", {}))
+    brought = _first(events, "aws", "brought")
+    if brought is None:
+        return known
+    words = f"stand-ins for what the cluster file brings along: {', '.join(brought.data['parts'])}"
+    return known.model_copy(update={"emulated": [*known.emulated, words]})
 
 
 def _versions(begin: Event, events: Sequence[Event]) -> dict[str, str]:

@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from unbroken import config
 from unbroken.rehearsal.aws import environment
 
 DEFAULT_REGION = "us-west-2"
@@ -32,6 +33,7 @@ class Options:
     port: int
     region: str
     reduced: bool
+    cluster: Path | None
 
 
 def parse(argv: list[str]) -> Options:
@@ -43,6 +45,7 @@ def parse(argv: list[str]) -> Options:
     parser.add_argument("--port", type=int, required=True, help="loopback port of the embedded AWS")
     parser.add_argument("--region", default=DEFAULT_REGION, help="region the embedded AWS plays")
     parser.add_argument("--reduced", action="store_true", help="nodes on paper: no root, no namespaces")
+    parser.add_argument("--cluster", type=Path, help="cluster file whose brought-along parts are made")
     return Options(**vars(parser.parse_args(argv)))
 
 
@@ -64,6 +67,8 @@ def _run(options: Options, pid: int) -> int:
     try:
         rehearsal = Rehearsal(options.state, options.port, options.region, reduced=options.reduced)
         rehearsal.start()
+        if options.cluster is not None:
+            rehearsal.bring(config.load(options.cluster))
         _write_ready(options, pid)
         stopping.wait()
     except Exception as error:

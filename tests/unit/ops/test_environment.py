@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from unbroken.config import ClusterConfig
 from unbroken.ops import tools
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.rehearse import environment, places
-from unbroken.ops.rehearse.context import fewer_workers
 from unbroken.ops.rehearse.options import Options, overlay
 from unbroken.rehearsal.aws import environment as embedded
 
@@ -70,23 +68,3 @@ def test_the_job_has_two_checkpoints_and_something_left_to_do(steps: int | None,
     found = overlay(Options(Path("c.yaml"), steps=steps, short=short))
     assert found.num_steps and found.checkpoint_every
     assert found.num_steps >= 3 * found.checkpoint_every
-
-
-def cluster(workers: int) -> ClusterConfig:
-    group = {"name": "w", "instance_type": "ml.p4de.24xlarge", "num_instances": workers}
-    network = {"private_subnet_cidr": "10.0.128.0/26"}
-    return ClusterConfig.model_validate({"name": "small", "network": network, "worker_groups": [group]})
-
-
-def test_fewer_workers_are_those_of_the_first_group() -> None:
-    assert fewer_workers(cluster(4), 2) == cluster(2)
-    assert fewer_workers(cluster(4), None) == cluster(4)
-
-
-@pytest.mark.parametrize(
-    ("workers", "said"),
-    [(100_000, "100000 is more than"), (60, "10.0.128.0/26 has 59 addresses for 61 nodes")],
-)
-def test_workers_the_cluster_file_could_not_have_are_refused(workers: int, said: str) -> None:
-    with pytest.raises(CannotRun, match=f"^--workers {workers}: {said}"):
-        fewer_workers(cluster(4), workers)

@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
 
 from unbroken.config import ClusterConfig
-from unbroken.config.explain import explain
 from unbroken.ops.cdk import Cdk
-from unbroken.ops.errors import CannotRun
 from unbroken.ops.rehearse.cluster import Cluster
 from unbroken.ops.rehearse.options import Options
 from unbroken.ops.rehearse.places import Places
@@ -78,23 +75,6 @@ class Context:
             self.server.start()
         except ServerError as error:
             raise StageFailed(str(error), "", self.server.log) from error
-
-
-def fewer_workers(config: ClusterConfig, workers: int | None) -> ClusterConfig:
-    """The cluster with that many workers in its first worker group; unchanged for None.
-
-    CannotRun where the cluster file could not ask for that many either.
-    """
-    first = config.worker_groups[0]
-    if workers is None or first.num_instances == workers:
-        return config
-    content = config.model_dump(exclude_unset=True)
-    content["worker_groups"][0]["num_instances"] = workers
-    try:
-        return ClusterConfig.model_validate(content)
-    except ValidationError as error:
-        broken = next(explain(error, ClusterConfig))
-        raise CannotRun(f"--workers {workers}: {broken.value} {broken.rule}", broken.hint) from None
 
 
 def write_cluster_file(config: ClusterConfig, path: Path) -> None:

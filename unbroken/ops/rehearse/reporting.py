@@ -15,6 +15,7 @@ from unbroken.config import ClusterConfig
 from unbroken.ops.rehearse.capability import LEFT_OUT
 from unbroken.ops.rehearse.options import Options
 from unbroken.ops.rehearse.places import Places
+from unbroken.ops.rehearse.smaller import Rehearsed
 from unbroken.ops.tools import project_root
 from unbroken.rehearsal import events, report
 from unbroken.rehearsal.hyperpod import behaviours
@@ -41,7 +42,10 @@ EMULATED = [
     "SageMaker HyperPod: cluster and node states, agents, replacement, auto-resume",
     "FSx for Lustre: a memory file system under the same mount command; its link to S3 moves nothing",
 ]
-REPLAYED = ["GPUs and EFA: device nodes that do nothing, and a few recorded answers of nvidia-smi"]
+REPLAYED = [
+    "GPUs and EFA: device nodes that do nothing, and a few recorded answers of nvidia-smi",
+    "the Lustre client: a version, and its network as AWS's set-up program leaves it",
+]
 _CUSTOM = "CDK's two custom resources: their effect is replayed, their Lambda code is not run"
 
 
@@ -50,11 +54,14 @@ class Setup:
     """What is known of a rehearsal when it begins."""
 
     options: Options
-    config: ClusterConfig
+    rehearsed: Rehearsed
     overlay: Overlay
     full: bool
-    workers: tuple[int, int] | None = None
-    """Workers in the cluster file and in the rehearsal, where they differ."""
+
+    @property
+    def config(self) -> ClusterConfig:
+        """The cluster file as rehearsed."""
+        return self.rehearsed.config
 
 
 def begin(places: Places, log: events.EventLog, setup: Setup) -> None:
@@ -69,8 +76,22 @@ def begin(places: Places, log: events.EventLog, setup: Setup) -> None:
         versions=versions(),
         ledger=behaviours.counts(),
         overlay=changes(setup),
-        reality=reality(setup.full),
+        reality=reality(setup.full, setup.config),
     )
+
+
+def _emulated(config: ClusterConfig) -> list[str]:
+    """What of this cluster's own nodes meet a stand-in of."""
+    found = []
+    if config.home:
+        found.append("FSx for OpenZFS: a memory file system under the same mount command")
+    if config.slurm.mode == "api":
+        found.append("HyperPod's own configuration of nodes: mounts, accounting and Slurm's daemons")
+    if config.slurm.accounting_database:
+        found.append("the accounting database: MariaDB on a machine of the rehearsal")
+    if any(group.deep_health_checks for group in config.worker_groups):
+        found.append("deep health checks: the reservation is real, no hardware is looked at")
+    return found
 
 
 def _cluster(config: ClusterConfig) -> dict[str, Any]:
@@ -87,22 +108,17 @@ def _cluster(config: ClusterConfig) -> dict[str, Any]:
 
 def changes(setup: Setup) -> list[dict[str, str]]:
     """Everything that is rehearsed otherwise than the cluster file says."""
-    rows = [
-        {"setting": f"training.{name}", "cluster_file": str(old), "rehearsal": str(new)}
-        for name, old, new in setup.overlay.changes(setup.config)
-    ]
-    if setup.workers:
-        group = setup.config.worker_groups[0].name
-        old, new = (str(number) for number in setup.workers)
-        rows.insert(0, {"setting": f"{group}.num_instances", "cluster_file": old, "rehearsal": new})
-    return rows
+    of_job = setup.overlay.changes(setup.config)
+    changed = [(c.setting, c.declared, c.rehearsed) for c in setup.rehearsed.changes]
+    changed += [(f"training.{name}", old, new) for name, old, new in of_job]
+    return [{"setting": name, "cluster_file": str(old), "rehearsal": str(new)} for name, old, new in changed]
 
 
-def reality(full: bool) -> dict[str, list[str]]:
+def reality(full: bool, config: ClusterConfig) -> dict[str, list[str]]:
     """What runs for real and what does not."""
     return {
         "real": REAL if full else REDUCED_REAL,
-        "emulated": EMULATED if full else EMULATED[:2],
+        "emulated": [*EMULATED, *_emulated(config)] if full else EMULATED[:2],
         "replayed": [*(REPLAYED if full else []), _CUSTOM],
         "left_out": [] if full else LEFT_OUT,
     }

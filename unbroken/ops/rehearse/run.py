@@ -6,15 +6,17 @@ import json
 import os
 import shutil
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 from unbroken import config
 from unbroken.ops.errors import CannotRun, CheckFailed, OpsError
 from unbroken.ops.interrupts import Interrupted, as_exceptions
 from unbroken.ops.rehearse import capability, environment, full, places, reduced, reporting, sweep
-from unbroken.ops.rehearse.context import Context, fewer_workers, write_cluster_file
+from unbroken.ops.rehearse.context import Context, write_cluster_file
 from unbroken.ops.rehearse.options import Options, overlay
 from unbroken.ops.rehearse.places import Owner
+from unbroken.ops.rehearse.smaller import Rehearsed, smaller
 from unbroken.ops.stages import Display, StageFailed, Stages
 from unbroken.ops.tools import project_root
 from unbroken.rehearsal.aws.process import ServerError, ServerInfo, ServerProcess
@@ -22,18 +24,17 @@ from unbroken.rehearsal.events import EventLog
 from unbroken.rehearsal.faults import FAULTS
 from unbroken.rehearsal.report_model import Report
 
-SHORT_WORKERS = 2
-
 
 def rehearse(options: Options, display: Display) -> Report:
     """Rehearse and report. ConfigError or CannotRun before anything started, StageFailed (reported) after."""
     _check(options)
     declared = config.load(options.cluster)
-    chosen = fewer_workers(declared, _workers(options, declared))
+    options = _for_this_cluster(options, declared, display)
+    chosen = smaller(declared, options.workers, short=options.short)
     root = project_root()
     whole = _capability(options, display)
     with places.alone_in(options.out), as_exceptions(display.say) as signals:
-        context = _prepare(options, declared, chosen, root, whole, display)
+        context = _prepare(options, chosen, root, whole, display)
         try:
             return _story(context)
         finally:
@@ -47,10 +48,12 @@ def _check(options: Options) -> None:
         raise CannotRun(f"'{options.fault}' is no fault", f"the faults are: {', '.join(known)}")
 
 
-def _workers(options: Options, declared: config.ClusterConfig) -> int | None:
-    if options.workers is None and options.short:
-        return min(SHORT_WORKERS, declared.worker_groups[0].num_instances)
-    return options.workers
+def _for_this_cluster(options: Options, declared: config.ClusterConfig, display: Display) -> Options:
+    """Where nobody replaces a lost node, another fault is rehearsed."""
+    if declared.node_recovery == "Automatic" or not FAULTS.get(options.fault, FAULTS["task"]).replaces_node:
+        return options
+    display.say("node_recovery is None, so no lost node comes back: the fault is `task` instead")
+    return replace(options, fault="task")
 
 
 def _capability(options: Options, display: Display) -> bool:
@@ -69,8 +72,7 @@ def _capability(options: Options, display: Display) -> bool:
 
 def _prepare(
     options: Options,
-    declared: config.ClusterConfig,
-    chosen: config.ClusterConfig,
+    chosen: Rehearsed,
     root: Path,
     whole: bool,
     display: Display,
@@ -83,15 +85,16 @@ def _prepare(
         display.say(f"removed what killed rehearsals left: {', '.join(swept)}")
     where = places.create(options.out, base)
     with places.removed_on_failure(where.state):
-        if chosen is not declared:
-            write_cluster_file(chosen, where.cluster_file)
+        if chosen.changes:
+            write_cluster_file(chosen.config, where.cluster_file)
+        file = where.cluster_file if chosen.changes else options.cluster.resolve()
         events = EventLog(where.events)
-        before, after = (c.worker_groups[0].num_instances for c in (declared, chosen))
-        changed = (before, after) if before != after else None
-        reporting.begin(where, events, reporting.Setup(options, chosen, overlay(options), whole, changed))
-        server = ServerProcess(where.state, chosen.region, reduced=not whole, keep=options.keep)
+        reporting.begin(where, events, reporting.Setup(options, chosen, overlay(options), whole))
+        server = ServerProcess(
+            where.state, chosen.config.region, reduced=not whole, keep=options.keep, cluster=file
+        )
         stages = Stages(display, events.emit)
-        return Context(options, chosen, root, where, events, display, stages, whole, server)
+        return Context(options, chosen.config, root, where, events, display, stages, whole, server)
 
 
 def _story(context: Context) -> Report:

@@ -58,12 +58,21 @@ class ServerProcess:
     """One server; use it as a context manager, or call start and stop."""
 
     def __init__(
-        self, state: Path, region: str, *, reduced: bool, keep: bool = False, port: int | None = None
+        self,
+        state: Path,
+        region: str,
+        *,
+        reduced: bool,
+        keep: bool = False,
+        port: int | None = None,
+        cluster: Path | None = None,
     ) -> None:
+        """``cluster`` is the cluster file whose brought-along parts the server makes stand-ins of."""
         self.state = state
         self.region = region
         self.reduced = reduced
         self.keep = keep
+        self.cluster = cluster
         self.port = port or free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -77,6 +86,7 @@ class ServerProcess:
     def command(self) -> list[str]:
         """The server's command line."""
         flags = ["--state", str(self.state), "--port", str(self.port), "--region", self.region]
+        flags += ["--cluster", str(self.cluster)] if self.cluster else []
         program = [sys.executable, "-m", "unbroken.rehearsal.server", *flags]
         return [*program, "--reduced"] if self.reduced else [*NAMESPACES, *program]
 
