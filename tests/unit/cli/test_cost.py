@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date
@@ -177,6 +178,23 @@ def test_a_bad_file_is_told_as_by_check(show: Show) -> None:
 def test_a_speed_that_cannot_be_known(show: Show) -> None:
     with pytest.raises(CannotRun):
         show(FILE.replace("ml.p5.48xlarge", "ml.c5.4xlarge"), speed=Speed(mfu=0.3))
+
+
+def test_one_speed_only(show: Show) -> None:
+    with pytest.raises(CannotRun, match="one speed"):
+        show(speed=Speed(tokens_per_second=1000, mfu=0.4))
+
+
+def test_the_verb_takes_its_options(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(FILE)
+    code = "from unbroken.cli.main import run; run()"
+    words = ["cost", "--cluster", str(tmp_path / "cluster.yaml"), "--tokens-per-second", "1024", "--json"]
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, env=env
+    )
+    assert json.loads(done.stdout)["job"]["run"]["tokens_per_second_per_rank"] == 1024
+    assert done.stderr == ""
 
 
 def test_without_a_refresh_aws_is_not_loaded(show: Show) -> None:

@@ -11,6 +11,7 @@ from unbroken.catalog.prices import HOURS_A_MONTH, Price, unit
 from unbroken.config import ClusterConfig
 from unbroken.ops.cost import kept, run
 from unbroken.ops.cost.estimate import Estimate, Line, Total, estimate
+from unbroken.ops.errors import CannotRun
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ def report(
 
 
 def _run(config: ClusterConfig, hour: Total, speed: Speed) -> run.RunCost | None:
+    if speed.tokens_per_second is not None and speed.mfu is not None:
+        raise CannotRun("the job has one speed, and two are given", "leave out --mfu or --tokens-per-second")
     if speed.tokens_per_second is not None:
         return run.at_speed(config, hour, speed.tokens_per_second)
     return None if speed.mfu is None else run.at_utilization(config, hour, speed.mfu)
