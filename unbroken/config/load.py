@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,12 @@ def load(path: Path) -> ClusterConfig:
 
 def loads(text: str, path: Path) -> ClusterConfig:
     """As ``load``, from a text; ``path`` is what messages call it."""
-    root = _compose(path, text)
     reading = source.Reading()
-    data = reading.value(root)
+    with _readable(path):
+        root = source.compose(text)
+        data = reading.value(root) if root is not None else ""
+    if root is None or data == "":
+        raise ConfigError([_whole(path, "is empty", "begin with clusters/mathstral.yaml as an example")])
     problems = [_problem(path, mark, fault) for mark, fault in reading.faults]
     if not isinstance(data, dict):
         raise ConfigError([_whole(path, "is not a cluster file", "write keys, as in name: ml-cluster")])
@@ -78,21 +82,19 @@ def _text(path: Path) -> str:
         raise ConfigError([_whole(path, f"cannot be read: {reason}", hint)]) from None
 
 
-def _compose(path: Path, text: str) -> yaml.Node:
-    """The node tree. ConfigError for an empty file and for what is not YAML."""
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """ConfigError for what is not YAML, or more of it than a cluster file can be."""
     try:
-        root = source.compose(text)
+        yield
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reason = " ".join(part for part in (error.context, error.problem) if part)
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        raise ConfigError([_unreadable(path, line, column, f"is not YAML: {reason}")]) from None
+        raise ConfigError([_unreadable(path, line, column, f"cannot be read as YAML: {reason}")]) from None
     except (yaml.YAMLError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error).split("\n")[0]
-        raise ConfigError([_unreadable(path, 0, 0, f"is not YAML: {reason}")]) from None
-    if root is None or (isinstance(root, yaml.ScalarNode) and not root.value):
-        raise ConfigError([_whole(path, "is empty", "begin with clusters/mathstral.yaml as an example")])
-    return root
+        raise ConfigError([_unreadable(path, 0, 0, f"cannot be read as YAML: {reason}")]) from None
 
 
 def _findings(data: dict[str, Any]) -> Iterator[Finding]:
@@ -132,7 +134,9 @@ def _whole(path: Path, rule: str, hint: str) -> Problem:
 
 
 def _unreadable(path: Path, line: int, column: int, rule: str) -> Problem:
-    return Problem(str(path), line, column, "", None, rule, "check quotes, colons and indentation near there")
+    return Problem(
+        str(path), line, column, "", None, rule, "check quotes, colons, indentation and aliases near there"
+    )
 
 
 def _shown(value: object) -> str:

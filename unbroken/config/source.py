@@ -47,15 +47,25 @@ def compose(text: str) -> yaml.Node | None:
         loader.dispose()
 
 
+MOST_VALUES = 50_000
+"""A file with a hundred groups has a few thousand; aliases of aliases make billions of a few lines."""
+
+
 @dataclass
 class Reading:
     """Turns nodes into plain data and notes what cannot be turned."""
 
     faults: list[tuple[yaml.Mark, Fault]] = field(default_factory=list)
+    _count: int = 0
     _open: set[int] = field(default_factory=set)
 
     def value(self, node: yaml.Node, path: Path = ()) -> Any:
-        """The node as dict, list or scalar."""
+        """The node as dict, list or scalar. Raises yaml.MarkedYAMLError where aliases make too much of it."""
+        self._count += 1
+        if self._count > MOST_VALUES:
+            raise yaml.MarkedYAMLError(
+                problem=f"more than {MOST_VALUES} values", problem_mark=node.start_mark
+            )
         if id(node) in self._open:
             self._refuse(node, path, None, "contains itself", "write the value out instead of an alias")
             return None

@@ -123,6 +123,6 @@ def mutated(dice: random.Random, text: str) -> bytes:
     for _ in range(dice.choice([1, 1, 1, 2, 3])):
         try:
             result = dice.choice(MUTATIONS)(dice, result if isinstance(result, str) else result.decode())
-        except (UnicodeError, ValueError, yaml.YAMLError, RecursionError):
-            break  # nothing more to change: it is no file already
+        except (ValueError, LookupError, AttributeError, TypeError, yaml.YAMLError, RecursionError):
+            break  # nothing more to change: PyYAML itself cannot read it any more
     return result if isinstance(result, bytes) else result.encode("utf-8", "surrogatepass")

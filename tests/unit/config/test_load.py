@@ -160,11 +160,11 @@ def test_an_anchor_may_be_used_twice_but_not_inside_itself(tmp_path: Path) -> No
         (b"name: \xff\xfe\n", "is not UTF-8 text (byte 6)"),
         (b"just words", "is not a cluster file"),
         (b"- a\n- b\n", "is not a cluster file"),
-        (b"name: [a\n", "is not YAML"),
-        (b"name: a\n\tregion: b\n", "is not YAML"),
-        (b"name: a\n---\nname: b\n", "is not YAML"),
-        (b"name: a\x00b\n", "is not YAML"),
-        (b"x: " + b"[" * 5000, "is not YAML"),
+        (b"name: [a\n", "cannot be read as YAML"),
+        (b"name: a\n\tregion: b\n", "cannot be read as YAML"),
+        (b"name: a\n---\nname: b\n", "cannot be read as YAML"),
+        (b"name: a\x00b\n", "cannot be read as YAML"),
+        (b"x: " + b"[" * 5000, "cannot be read as YAML"),
         (b"x" * (1 << 21), "is larger than"),
     ],
 )
@@ -183,6 +183,21 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             config.load(path)
         assert str(caught.value).startswith(f"{path}: cannot be read: {reason}")
+
+
+def test_aliases_of_aliases_are_not_written_out(tmp_path: Path) -> None:
+    """A page of them would be more values than there is memory."""
+    lines = ["a0: &a0 [" + "x," * 10 + "]"]
+    lines += [f"a{n}: &a{n} [" + f"*a{n - 1}," * 10 + "]" for n in range(1, 30)]
+    found = only(tmp_path, "name: x\n" + "\n".join(lines))
+    assert found.rule == "cannot be read as YAML: more than 50000 values"
+    assert found.line == 2
+
+
+def test_an_alias_is_as_good_as_what_it_stands_for(tmp_path: Path) -> None:
+    text = "name: x\nworker_groups:\n  - &w {name: a, instance_type: ml.m5.large, num_instances: &n 2}\n"
+    cluster = loaded(tmp_path, text + "  - {name: b, instance_type: ml.m5.large, num_instances: *n}\n")
+    assert cluster.worker_groups[1].num_instances == 2
 
 
 def test_a_byte_order_mark_is_not_part_of_the_first_key(tmp_path: Path) -> None:
