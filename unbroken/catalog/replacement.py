@@ -1,8 +1,8 @@
 """Which changed properties make CloudFormation replace a resource instead of changing it.
 
-Source: the service specification inside the pinned ``aws-cdk`` package, which AWS makes from CloudFormation's own
-schemas and documentation and by which ``cdk diff`` tells replacements. ``python -m unbroken.catalog.replacement``
-writes data/replacement.json from it; a test holds the two in step.
+Source: the service specification inside the pinned ``aws-cdk`` package, which AWS makes from CloudFormation's
+own schemas and documentation and by which ``cdk diff`` tells replacements. ``python -m
+unbroken.catalog.replacement`` writes data/replacement.json from it; a test holds the two in step.
 """
 
 from __future__ import annotations
