@@ -1,4 +1,4 @@
-"""The customer's side of AWS, and the only place that uses boto3.
+"""The customer's side of AWS, and the only place that asks AWS.
 
 ``session.py`` says how AWS is asked; one module a service says what; ``Aws`` holds one of each. AWS and the
 embedded AWS are asked alike.

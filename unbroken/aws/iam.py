@@ -118,7 +118,7 @@ class Iam:
 
 
 def _document(found: Any) -> Mapping[str, Any]:
-    """A policy document, which boto3 gives decoded and other endpoints as URL-encoded text."""
+    """A policy document, which botocore gives decoded and other endpoints give as URL-encoded text."""
     if isinstance(found, str):
         decoded: Mapping[str, Any] = json.loads(unquote(found))
         return decoded

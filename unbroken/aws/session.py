@@ -1,6 +1,7 @@
 """One place for how AWS is asked: clients, time-outs, retries, paging, and what is said where it refuses.
 
-Endpoint, region and credentials come from where boto3 always takes them.
+Endpoint, region and credentials come from where botocore always takes them. boto3 would add nothing here but
+the time that it takes to load.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-import boto3
 import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
@@ -77,17 +77,17 @@ class Session:
     def __init__(
         self, region: str, endpoint: str | None = None, patience: Patience | None = None, boto: Any = None
     ) -> None:
-        """``endpoint`` overrides AWS_ENDPOINT_URL; ``boto`` is a boto3 session, made here by default."""
+        """``endpoint`` overrides AWS_ENDPOINT_URL; ``boto`` is a botocore session, made here by default."""
         self.region = region
         self._endpoint = endpoint
         self._patience = patience or Patience()
-        self._boto = boto or boto3.session.Session()
+        self._boto = boto or botocore.session.Session()
         self._clients: dict[str, Any] = {}
         self._making = Lock()
 
     def client(self, service: str) -> Any:
-        """The service's boto3 client."""
-        with self._making:  # boto3 sessions are not thread-safe; the clients they make are
+        """The service's client."""
+        with self._making:  # sessions are not thread-safe; the clients they make are
             if service not in self._clients:
                 self._clients[service] = self._made(service)
             return self._clients[service]
@@ -122,21 +122,23 @@ class Session:
             retries={"mode": "standard", "max_attempts": self._patience.attempts},
             proxies={} if self._endpoint and self._endpoint.startswith(LOOPBACK) else None,
         )
-        return self._boto.client(service, region_name=self.region, endpoint_url=self._endpoint, config=config)
+        return self._boto.create_client(
+            service, region_name=self.region, endpoint_url=self._endpoint, config=config
+        )
 
 
 def with_keys(access_key: str, secret_key: str) -> Any:
-    """A boto3 session with these credentials, blind to the user's profiles and configuration files."""
+    """A botocore session with these credentials, blind to the user's profiles and configuration files."""
     session = botocore.session.Session(
         session_vars={"profile": (None, None, None, None), "config_file": (None, None, os.devnull, None)}
     )
     session.set_credentials(access_key, secret_key)
-    return boto3.session.Session(botocore_session=session)
+    return session
 
 
 @contextmanager
 def asking(operation: str, about: str) -> Iterator[None]:
-    """Turn what boto3 raises into an AwsError that names the operation and the thing asked about."""
+    """Turn what botocore raises into an AwsError that names the operation and the thing asked about."""
     title = "".join(word.capitalize() for word in operation.split("_"))
     try:
         yield

@@ -21,7 +21,7 @@ class CannotRun(OpsError):
 
 def of_aws(error: Exception) -> CannotRun | None:
     """An error of the AWS gateway as one of a verb; None for any other."""
-    from unbroken.aws.session import AwsError  # here: it imports boto3, which most errors have no need of
+    from unbroken.aws.session import AwsError  # here: it imports botocore, which most errors have no need of
 
     return CannotRun(str(error), error.hint) if isinstance(error, AwsError) else None
 

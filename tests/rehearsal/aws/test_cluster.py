@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 
@@ -16,6 +15,7 @@ from tests.rehearsal.aws.network import attribute, ref, resource, role, self_rul
 from tests.rehearsal.aws.support import Stacks
 from unbroken.aws import Aws, AwsError, Patience, Session, connect
 from unbroken.aws.facade import over
+from unbroken.aws.session import with_keys
 from unbroken.ops.rehearse.cluster import wait_for
 from unbroken.rehearsal.aws.inventory import Item, inventory, leftovers
 from unbroken.rehearsal.composition import Rehearsal
@@ -195,5 +195,5 @@ def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _aws(port: int, patience: Patience | None = None) -> Aws:
-    credentials = boto3.session.Session("key", "secret")
+    credentials = with_keys("key", "secret")
     return over(Session("us-west-2", f"http://127.0.0.1:{port}", patience, credentials))

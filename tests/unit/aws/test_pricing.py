@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-import boto3
 import pytest
 from botocore.stub import Stubber
 
 from unbroken.aws import AwsError
 from unbroken.aws.pricing import HOME, ListedPrice, Pricing
-from unbroken.aws.session import Session
+from unbroken.aws.session import Session, with_keys
 
 
 def document(
@@ -38,7 +37,7 @@ def document(
 
 @pytest.fixture
 def stubbed() -> Iterator[tuple[Pricing, Stubber]]:
-    session = Session(HOME, boto=boto3.session.Session("k", "s"))
+    session = Session(HOME, boto=with_keys("k", "s"))
     with Stubber(session.client("pricing")) as stubber:
         yield Pricing(session), stubber
 

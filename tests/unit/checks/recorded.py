@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
-import boto3
 from botocore.exceptions import ReadTimeoutError
 from botocore.stub import Stubber
 
 from unbroken.aws import Aws, Session
 from unbroken.aws.facade import over
-from unbroken.aws.session import asking
+from unbroken.aws.session import asking, with_keys
 
 Answers = Mapping[str, Any]
 """By ``service.operation``: a response, a Refusal, or a function of the arguments that gives one."""
@@ -33,7 +32,7 @@ class Refusal:
 DENIED = Refusal("AccessDeniedException", "User: me is not authorized to perform: this")
 
 
-_BOTO = boto3.session.Session("key", "secret")
+_BOTO = with_keys("key", "secret")
 _CLIENTS: dict[str, Any] = {}
 _ONE_AT_A_TIME = RLock()
 """A stub is part of its client, and clients are dear: tests share them and take turns."""

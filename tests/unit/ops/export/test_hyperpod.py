@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from botocore.session import get_session
 from botocore.stub import Stubber
@@ -15,7 +14,7 @@ from botocore.validate import ParamValidator
 
 from unbroken import config
 from unbroken.aws.facade import Aws, over
-from unbroken.aws.session import Session
+from unbroken.aws.session import Session, with_keys
 from unbroken.config import ClusterConfig
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.export import hyperpod
@@ -47,7 +46,7 @@ VALUES = {
 
 def deployed(cluster: ClusterConfig, values: Mapping[str, Mapping[str, str] | None]) -> tuple[Aws, Stubber]:
     """An AWS that tells of these stacks, each once, in the order in which it is asked; None: not there."""
-    aws = over(Session(cluster.region, boto=boto3.session.Session("key", "secret")))
+    aws = over(Session(cluster.region, boto=with_keys("key", "secret")))
     stub = Stubber(aws.session.client("cloudformation"))
     for area, outputs in values.items():
         name = f"{cluster.name}-{area}"
