@@ -53,15 +53,20 @@ class Checker:
         logging.getLogger("cfnlint").setLevel(logging.WARNING)
         self._config = ConfigMixIn(regions=[region])
         self._rules = Runner(self._config).rules
+        self._known: dict[str, list[str]] = {}
+        """Findings by a template's text: deployments, and tests, come back with the same one."""
 
     def problems(self, template: Template) -> list[str]:
         """What is wrong with it, one line each, naming the resource and the property."""
         return [*_custom_resources(template), *self._schema(template)]
 
     def _schema(self, template: Template) -> list[str]:
-        decoded, failures = decode_str(json.dumps(template))
-        matches = failures or run_template_by_data(decoded, self._config, self._rules)
-        return [_line(match) for match in matches if match.rule.id.startswith("E")]
+        text = json.dumps(template)
+        if text not in self._known:
+            decoded, failures = decode_str(text)
+            matches = failures or run_template_by_data(decoded, self._config, self._rules)
+            self._known[text] = [_line(match) for match in matches if match.rule.id.startswith("E")]
+        return self._known[text]
 
 
 def _custom_resources(template: Template) -> list[str]:
