@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
@@ -23,10 +24,14 @@ class Fault:
 
 
 def dotted(path: Path) -> str:
-    """``worker_groups[0].name``, as messages have it."""
+    """``worker_groups[0].name``, as messages have it; a key that a terminal would obey is shown escaped."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            key = step if step.isprintable() and len(step) < 100 else reprlib.repr(step)
+            text += f".{key}" if text else key
     return text
 
 

@@ -210,6 +210,12 @@ def test_the_value_shown_is_short_and_printable(tmp_path: Path) -> None:
     assert len(found.value) < 70
 
 
+def test_a_key_that_a_terminal_would_obey_is_escaped(tmp_path: Path) -> None:
+    found = only(tmp_path, "name: ml-cluster" + WORKERS + '"\\e[31mred": 1\n')
+    assert found.path == "'\\x1b[31mred'"
+    assert "\x1b" not in str(found)
+
+
 def test_a_loaded_cluster_cannot_be_changed() -> None:
     cluster = config.load(MATHSTRAL)
     with pytest.raises(ValueError, match="frozen"):

@@ -43,6 +43,7 @@ def outcome(path: Path, content: bytes) -> str:
         for problem in error.problems:
             assert problem.rule and problem.hint, content
             assert len(str(problem)) < 3000, content
+            assert all(line.isprintable() for line in str(problem).split("\n")), content
         str(error).encode()
         return "refused"
     return "good"
