@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from cfnlint.jsonschema import StandardValidator
 from pydantic import BaseModel
 
 from unbroken import config
+from unbroken.config import reference, source
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "clusters").glob("*.yaml"))
 SAID_ALL_THE_SAME = {
@@ -40,6 +43,17 @@ def test_each_says_what_it_is_for(path: Path) -> None:
     first, *rest = path.read_text(encoding="utf-8").splitlines()
     assert first == "# yaml-language-server: $schema=cluster.schema.json"
     assert rest[0].startswith("# ")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.stem))
+def test_the_schema_takes_each(path: Path) -> None:
+    """What an editor underlines is what the loader refuses, not more."""
+    validator = StandardValidator(json.loads(reference.schema()))
+    root = source.compose(path.read_text(encoding="utf-8"))
+    assert root is not None
+    data = source.Reading().value(root)
+    assert [error.message for error in validator.iter_errors(data)] == []
+    assert list(validator.iter_errors({**data, "zzz": 1}))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.stem))
