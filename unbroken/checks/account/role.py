@@ -174,7 +174,5 @@ class RolePermissions(Check):
             for need in needs
             for one in iam.simulate_principal(arn, need.actions, need.resource, need.context)
         ]
-        fix = (
-            "attach AmazonSageMakerClusterInstanceRolePolicy and what a VPC needs (docs/guides/preflight.md)"
-        )
+        fix = "attach the rights of docs/reference/permissions.md, or let this project make the role"
         return verdict_on(decisions, arn.rpartition("/")[2], fix)
