@@ -95,11 +95,38 @@ def file_system(**lustre: Any) -> Any:
     )
 
 
-def role(*statements: dict[str, Any], managed: bool = False) -> Any:
-    """An execution role with these statements."""
+def allow(actions: list[str] | str, on: Any = "*", **condition: Any) -> dict[str, Any]:
+    """A statement."""
+    made = {"Effect": "Allow", "Action": actions, "Resource": on}
+    return made | ({"Condition": condition} if condition else {})
+
+
+NODES = (
+    allow(["ec2:*NetworkInterface*", "ec2:Describe*", "ec2:CreateTags"]),
+    allow("logs:*"),
+    allow(["s3:GetObject", "s3:ListBucket"]),
+)
+"""What HyperPod needs of an execution role in a VPC of one's own, generously."""
+
+
+def function(*statements: dict[str, Any]) -> Resources:
+    """A Lambda function, which never runs, and its role."""
+    code = {"ZipFile": "exports.handler = async () => {}"}
+    made = resource(
+        "AWS::Lambda::Function",
+        Handler="index.handler",
+        Runtime="nodejs22.x",
+        Code=code,
+        Role=attribute("Arn", "FunctionRole"),
+    )
+    return {"FunctionRole": role(*statements, service="lambda"), "Function": made}
+
+
+def role(*statements: dict[str, Any], managed: bool = False, service: str = "sagemaker") -> Any:
+    """A role with these statements, which the service can assume."""
     trust = {
         "Effect": "Allow",
-        "Principal": {"Service": "sagemaker.amazonaws.com"},
+        "Principal": {"Service": f"{service}.amazonaws.com"},
         "Action": "sts:AssumeRole",
     }
     made = resource(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.rehearsal.aws.network import attribute, ref, resource, role, self_rules, vpc, way_out
+from tests.rehearsal.aws.network import NODES, allow, attribute, ref, resource, role, self_rules, vpc, way_out
 from tests.rehearsal.aws.support import Stacks
 from unbroken.aws import Aws, AwsError, Patience, Session, connect
 from unbroken.aws.facade import over
@@ -23,8 +23,7 @@ from unbroken.rehearsal.hyperpod.schema import check_answer
 
 Client = Callable[[str], Any]
 
-READ = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": "*"}
-LIST_ONLY = {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "*"}
+LIST_ONLY = (*NODES[:2], allow("s3:ListBucket"))
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def bundle(client: Client) -> Iterator[str]:
     s3.delete_bucket(Bucket=bucket)
 
 
-def parts(bundle: str, name: str, num_workers: int = 1, statement: Any = READ) -> dict[str, Any]:
+def parts(bundle: str, name: str, num_workers: int = 1, statements: Any = NODES) -> dict[str, Any]:
     def group(of: str, kind: str, count: int) -> dict[str, Any]:
         return {
             "InstanceGroupName": of,
@@ -70,7 +69,7 @@ def parts(bundle: str, name: str, num_workers: int = 1, statement: Any = READ) -
         VpcConfig={"Subnets": [ref("Subnet")], "SecurityGroupIds": [attribute("GroupId", "Group")]},
     )
     cluster["DependsOn"] = ["In", "Out", "RoutesOfSubnet", "WayOut"]
-    return vpc() | self_rules() | way_out() | {"Role": role(statement), "Cluster": cluster}
+    return vpc() | self_rules() | way_out() | {"Role": role(*statements), "Cluster": cluster}
 
 
 def _seen(aws: Aws, name: str, statuses: list[str]) -> None:
@@ -128,7 +127,7 @@ def test_the_log_group_outlives_the_cluster_and_counts_as_kept(
 def test_a_role_that_may_not_read_the_bundle_fails_the_stack(
     stacks: Stacks, client: Client, bundle: str
 ) -> None:
-    made = stacks.create(parts(bundle, "denied", statement=LIST_ONLY))
+    made = stacks.create(parts(bundle, "denied", statements=LIST_ONLY))
     assert made.status == "ROLLBACK_COMPLETE"
     assert any("Lifecycle scripts did not run successfully" in reason for reason in made.reasons)
     with pytest.raises(ClientError, match="denied"):

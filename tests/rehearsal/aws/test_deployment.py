@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.rehearsal.aws.network import ref, resource
+from tests.rehearsal.aws.network import allow, attribute, function, ref, resource
 from tests.rehearsal.aws.support import Stacks
 from unbroken.rehearsal.aws.deployment import selected, unpacked
 
@@ -42,7 +42,7 @@ def assets(client: Client) -> Iterator[str]:
 
 def deployment(assets: str, prefix: str, **changes: Any) -> Any:
     properties = {
-        "ServiceToken": "arn:aws:lambda:us-west-2:111122223333:function:never-run",
+        "ServiceToken": attribute("Arn", "Function"),
         "SourceBucketNames": [assets, assets],
         "SourceObjectKeys": ["one.zip", "two.zip"],
         "SourceMarkers": [{}, {"<<marker>>": 'a "quoted" name'}],
@@ -56,13 +56,13 @@ def deployment(assets: str, prefix: str, **changes: Any) -> Any:
 
 
 def emptied() -> dict[str, Any]:
-    """A bucket that CDK empties before it is deleted."""
+    """A bucket that CDK empties before it is deleted, and a function that may do all it has to."""
     tags = [{"Key": "aws-cdk:auto-delete-objects", "Value": "true"}]
-    return {
+    return function(allow("s3:*")) | {
         "Bucket": resource("AWS::S3::Bucket", Tags=tags),
         "Empty": resource(
             "Custom::S3AutoDeleteObjects",
-            ServiceToken="arn:aws:lambda:us-west-2:111122223333:function:never-run",
+            ServiceToken=attribute("Arn", "Function"),
             BucketName=ref("Bucket"),
         ),
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.rehearsal.aws.network import attribute, ref, vpc, way_out
+from tests.rehearsal.aws.network import NODES, attribute, ref, role, vpc, way_out
 from tests.rehearsal.aws.node_side import ask, spec, token, zone
 from tests.rehearsal.aws.support import Stacks
 from unbroken.rehearsal.aws.gateway.http import Answer, Request
@@ -60,12 +60,16 @@ def test_metadata_items_and_identity(rehearsal: Rehearsal, serve: Callable[[Answ
 
 def test_the_zone_of_a_node_is_that_of_its_interface(rehearsal: Rehearsal, stacks: Stacks) -> None:
     kept = stacks.create(vpc())  # another VPC with the same addresses
-    elsewhere = vpc() | way_out()
+    elsewhere = vpc() | way_out() | {"Role": role(*NODES)}
     elsewhere["Subnet"]["Properties"]["AvailabilityZoneId"] = "usw2-az1"
-    made = stacks.create(elsewhere, {"Subnet": ref("Subnet"), "Group": attribute("GroupId", "Group")})
+    made = stacks.create(
+        elsewhere, {"Subnet": ref("Subnet"), "Group": attribute("GroupId", "Group"), "Role": ref("Role")}
+    )
     store = rehearsal.store
     assert store.zone_of("10.0.128.10") == "" and not store.reaches("10.0.128.10", "s3")
-    held = store.attach_interface(made.outputs["Subnet"], [made.outputs["Group"]], "10.0.128.10", "role")
+    held = store.attach_interface(
+        made.outputs["Subnet"], [made.outputs["Group"]], "10.0.128.10", made.outputs["Role"]
+    )
     assert store.zone_of("10.0.128.10") == "us-west-2a" and store.reaches("10.0.128.10", "s3")
     store.detach_interface(held)
     for one in (made, kept):

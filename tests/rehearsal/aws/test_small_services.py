@@ -246,6 +246,42 @@ def test_nothing_waits_to_be_exported(
     stacks.delete(made.name)
 
 
+@pytest.mark.behaviour("HP241")
+def test_a_link_to_an_encrypted_bucket_needs_a_key_that_fsx_may_use(stacks: Stacks) -> None:
+    linked_role = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/*"
+    for_fsx = {
+        "Effect": "Allow",
+        "Principal": {"AWS": "*"},
+        "Action": ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*"],
+        "Resource": "*",
+        "Condition": {
+            "StringEquals": {"kms:CallerAccount": ACCOUNT, "kms:ViaService": "s3.us-west-2.amazonaws.com"},
+            "ArnLike": {"aws:PrincipalArn": linked_role},
+        },
+    }
+    elsewhere = for_fsx | {"Condition": {"ArnLike": {"aws:PrincipalArn": "arn:aws:iam::*:role/other"}}}
+
+    def parts(made_key: Any) -> Resources:
+        default = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": ref("Key")}
+        rules = [{"ServerSideEncryptionByDefault": default}]
+        data = resource("AWS::S3::Bucket", BucketEncryption={"ServerSideEncryptionConfiguration": rules})
+        link = resource(
+            "AWS::FSx::DataRepositoryAssociation",
+            FileSystemId=ref("FileSystem"),
+            FileSystemPath="/data",
+            DataRepositoryPath={"Fn::Join": ["", ["s3://", ref("Data")]]},
+        )
+        return vpc() | {"Key": made_key, "Data": data, "FileSystem": file_system(), "Link": link}
+
+    for wrong in (key(), key(elsewhere)):
+        failed = stacks.create(parts(wrong))
+        assert failed.status == "ROLLBACK_COMPLETE"
+        assert any("kms:Decrypt on resource: arn:aws:kms:" in reason for reason in failed.reasons)
+    made = stacks.create(parts(key(for_fsx)))
+    assert made.status == "CREATE_COMPLETE", made.reasons
+    stacks.delete(made.name)
+
+
 @pytest.mark.behaviour("HP227")
 @pytest.mark.parametrize(
     ("service", "operation", "arguments"),

@@ -1,9 +1,9 @@
 """What CDK's two custom resources do, replayed by functions of ours instead of by their Lambda functions.
 
 Replayed, and named so in the report: Custom::CDKBucketDeployment (unpack assets into a bucket) and
-Custom::S3AutoDeleteObjects (empty a bucket that is about to be deleted). Their Lambda functions, roles and
-layers are recorded by the embedded AWS but never run. The rules follow the handlers that aws-cdk-lib 2.275
-ships.
+Custom::S3AutoDeleteObjects (empty a bucket that is about to be deleted). Their Lambda functions and layers
+are recorded by the embedded AWS but never run; their roles are held to what the handlers that aws-cdk-lib
+2.275 ships would ask of S3.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from unbroken.rehearsal.aws.clients import Clients
+from unbroken.rehearsal.aws.function_role import FunctionRole
 from unbroken.rehearsal.aws.handlers import Handler, Properties, Resource, ResourceError
+from unbroken.rehearsal.aws.permissions import Permissions
 
 REPLAYED = ("Custom::CDKBucketDeployment", "Custom::S3AutoDeleteObjects")
 """The custom resources that work; any other one is refused, since no Lambda function runs here."""
@@ -39,9 +41,9 @@ METADATA = {
 }
 
 
-def handlers(clients: Clients) -> list[Handler]:
+def handlers(clients: Clients, permissions: Permissions) -> list[Handler]:
     """Both custom resources."""
-    return [BucketDeployment(clients), AutoDeleteObjects(clients)]
+    return [BucketDeployment(clients, permissions), AutoDeleteObjects(clients, permissions)]
 
 
 class BucketDeployment:
@@ -49,8 +51,12 @@ class BucketDeployment:
 
     type_name = "Custom::CDKBucketDeployment"
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: Clients, permissions: Permissions) -> None:
         self.clients = clients
+        self.permissions = permissions
+
+    def _role(self, properties: Properties) -> FunctionRole:
+        return FunctionRole(self.clients, self.permissions, str(properties["ServiceToken"]))
 
     def create(self, logical_id: str, properties: Properties, stack_name: str) -> Resource:
         self._deploy(properties)
@@ -58,13 +64,13 @@ class BucketDeployment:
 
     def update(self, physical_id: str, old: Properties, new: Properties) -> Resource:
         if not truth(new, "RetainOnDelete", True) and destination(old) != destination(new):
-            self._remove(*destination(old))
+            self._remove(self._role(new), *destination(old))
         self._deploy(new)
         return self._resource(physical_id, new)
 
     def delete(self, physical_id: str, properties: Properties) -> None:
         if not truth(properties, "RetainOnDelete", True) and not self._owned(properties):
-            self._remove(*destination(properties))
+            self._remove(self._role(properties), *destination(properties))
 
     @staticmethod
     def _resource(physical_id: str, properties: Properties) -> Resource:
@@ -76,9 +82,12 @@ class BucketDeployment:
         files = selected(
             self._contents(properties), properties.get("Exclude", ()), properties.get("Include", ())
         )
-        bucket, prefix = destination(properties)
+        (bucket, prefix), role = destination(properties), self._role(properties)
+        role.list(bucket, prefix)
+        role.encrypt(bucket)
         try:
             for path, content in files.items():
+                role.object_("s3:PutObject", bucket, prefix + path)
                 self._put(bucket, prefix + path, content, properties)
             if truth(properties, "Prune", True):
                 self._prune(bucket, prefix, files, properties)
@@ -92,8 +101,9 @@ class BucketDeployment:
         configs = properties.get("SourceMarkersConfig") or [{} for _ in names]
         if len(markers) != len(names):
             raise ResourceError("'source_markers' and 's3_source_zips' must be the same length")
-        files: Files = {}
+        files, role = Files(), self._role(properties)
         for name, key, marks, config in zip(names, keys, markers, configs, strict=True):
+            role.object_("s3:GetObject", name, key)
             source = self._get(name, key)
             if truth(properties, "Extract", True):
                 files |= unpacked(source, marks, json_escape=truth(config, "jsonEscape", False))
@@ -119,14 +129,17 @@ class BucketDeployment:
         """Delete what the sources do not have, except what the filters leave out of the comparison."""
         present = {key.removeprefix(prefix): b"" for key in keys_below(self.clients, bucket, prefix)}
         compared = selected(present, properties.get("Exclude", ()), properties.get("Include", ()))
-        remove(self.clients, bucket, [prefix + path for path in compared if path not in files])
+        keys = [prefix + path for path in compared if path not in files]
+        _remove(self.clients, self._role(properties), bucket, keys)
 
-    def _remove(self, bucket: str, prefix: str) -> None:
-        remove(self.clients, bucket, keys_below(self.clients, bucket, prefix))
+    def _remove(self, role: FunctionRole, bucket: str, prefix: str) -> None:
+        role.list(bucket, prefix)
+        _remove(self.clients, role, bucket, keys_below(self.clients, bucket, prefix))
 
     def _owned(self, properties: Properties) -> bool:
         """Whether another deployment to the same place has marked the bucket as its own."""
         bucket, prefix = destination(properties)
+        self._role(properties).bucket("s3:GetBucketTagging", bucket)
         tag = f"{OWNED_TAG}:{prefix.rstrip('/')}" if prefix else OWNED_TAG
         return any(key.startswith(tag) for key in bucket_tags(self.clients, bucket))
 
@@ -136,8 +149,9 @@ class AutoDeleteObjects:
 
     type_name = "Custom::S3AutoDeleteObjects"
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: Clients, permissions: Permissions) -> None:
         self.clients = clients
+        self.permissions = permissions
 
     def create(self, logical_id: str, properties: Properties, stack_name: str) -> Resource:
         return Resource(f"auto-delete-{properties['BucketName']}")
@@ -149,8 +163,14 @@ class AutoDeleteObjects:
 
     def delete(self, physical_id: str, properties: Properties) -> None:
         bucket = str(properties["BucketName"])
-        if bucket_tags(self.clients, bucket).get(AUTO_DELETE_TAG) == "true":
-            empty(self.clients, bucket)
+        if bucket_tags(self.clients, bucket).get(AUTO_DELETE_TAG) != "true":
+            return
+        role = FunctionRole(self.clients, self.permissions, str(properties["ServiceToken"]))
+        for action in ("s3:GetBucketTagging", "s3:ListBucketVersions"):
+            role.bucket(action, bucket)
+        for action in ("s3:DeleteObject", "s3:DeleteObjectVersion"):
+            role.object_(action, bucket, "*")
+        empty(self.clients, bucket)
 
 
 def truth(properties: Mapping[str, Any], name: str, default: bool) -> bool:
@@ -204,9 +224,10 @@ def keys_below(clients: Clients, bucket: str, prefix: str) -> list[str]:
         return []
 
 
-def remove(clients: Clients, bucket: str, keys: Sequence[str]) -> None:
+def _remove(clients: Clients, role: FunctionRole, bucket: str, keys: Sequence[str]) -> None:
     """Delete the objects."""
     for key in keys:
+        role.object_("s3:DeleteObject", bucket, key)
         clients.s3.delete_object(Bucket=bucket, Key=key)
 
 

@@ -52,9 +52,9 @@ class EmbeddedAws:
         self.port = port
         self.region = region
         self.clients = Clients(port, region)
-        self.fsx = Fsx(self.clients)
         self.workspaces = workspaces.workspaces(region)
         self.permissions = permissions.Permissions(region)
+        self.fsx = Fsx(self.clients, self.permissions)
         self.failures = failures.Failures()
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
@@ -78,7 +78,7 @@ class EmbeddedAws:
                 *ec2_resources.handlers(self.clients),
                 *ec2_network.handlers(self.clients),
                 *fsx_resources.handlers(self.fsx),
-                *deployment.handlers(self.clients),
+                *deployment.handlers(self.clients, self.permissions),
                 *budgets.handlers(self.clients),
                 *logs.handlers(self.clients, self.permissions),
                 *workspace_resources.handlers(self.clients, self.workspaces),

@@ -66,7 +66,8 @@ def role_arn(principal_arn: str) -> str:
     if ":assumed-role/" not in principal_arn:
         return principal_arn
     account, role = principal_arn.split(":")[4], principal_arn.split("/")[1]
-    return f"arn:aws:iam::{account}:role/{role}"
+    found = iam._roles.get_scoped(account, None, role) or {}
+    return str(found.get("Arn", f"arn:aws:iam::{account}:role/{role}"))
 
 
 def administers(key_policy: str) -> bool:
@@ -116,13 +117,17 @@ class Permissions:
         return next((denial for denial in denials if denial is not None), None)
 
     def key_problem(self, service: str, actions: Sequence[str], key: str, context: Mapping[str, Any]) -> str:
-        """Which of the actions a key's policy does not allow a service (``logs.us-west-2.amazonaws.com``)."""
+        """Which of the actions a key's policy does not allow a service (``logs.us-west-2.amazonaws.com``),
+        or a role that no policy of ours is attached to, by its ARN.
+        """
         with request_scope(environment.ACCOUNT, self.region):
             found = evaluator._resource_policy("kms", key)
             for action in actions:
                 question = self._question(Principal(service, service), action, key, context)
                 question.principal_arn = question.principal_type = service
-                decision = evaluator.evaluate_resource_policy(found[0] if found else None, question, service)
+                by_name = service.startswith("arn:")  # a statement about the whole account does not mean it
+                policy = found[0] if found else None
+                decision = evaluator.evaluate_resource_policy(policy, question, service, named_only=by_name)
                 if decision.decision != "Allow":
                     return f"the key policy does not allow {service} to perform: {action} on resource: {key}"
         return ""

@@ -1,11 +1,22 @@
-"""CloudFormation's AWS::S3::Bucket: keeps the tags ministack drops, and is deleted only when it is empty."""
+"""CloudFormation's AWS::S3::Bucket: keeps tags and encryption, and is deleted only when it is empty."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from botocore.exceptions import ClientError
 
 from unbroken.rehearsal.aws.clients import Clients
 from unbroken.rehearsal.aws.handlers import Amendment, Properties, ResourceError, tag_list
+
+
+def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule of CloudFormation's as S3's API has it."""
+    made: dict[str, Any] = {"ApplyServerSideEncryptionByDefault": rule["ServerSideEncryptionByDefault"]}
+    if "BucketKeyEnabled" in rule:
+        made["BucketKeyEnabled"] = str(rule["BucketKeyEnabled"]).lower() == "true"
+    return made
 
 
 def amendments(clients: Clients) -> list[Amendment]:
@@ -18,6 +29,16 @@ def amendments(clients: Clients) -> list[Amendment]:
         else:
             clients.s3.delete_bucket_tagging(Bucket=bucket)
 
+    def encrypt(bucket: str, properties: Properties) -> None:
+        rules = properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", ())
+        if rules:
+            configuration = {"Rules": [_rule(rule) for rule in rules]}
+            clients.s3.put_bucket_encryption(Bucket=bucket, ServerSideEncryptionConfiguration=configuration)
+
+    def finish(bucket: str, properties: Properties) -> None:
+        tag(bucket, properties)
+        encrypt(bucket, properties)
+
     def delete(bucket: str, _properties: Properties) -> None:
         try:
             clients.s3.delete_bucket(Bucket=bucket)
@@ -25,4 +46,4 @@ def amendments(clients: Clients) -> list[Amendment]:
             if error.response["Error"]["Code"] != "NoSuchBucket":
                 raise ResourceError(f"{error} (bucket {bucket})") from error
 
-    return [Amendment("AWS::S3::Bucket", finish=tag, delete=delete)]
+    return [Amendment("AWS::S3::Bucket", finish=finish, delete=delete)]

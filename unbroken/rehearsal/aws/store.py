@@ -11,12 +11,12 @@ from botocore.exceptions import ClientError
 
 from unbroken.rehearsal.aws.clients import Clients
 from unbroken.rehearsal.aws.deployment import keys_below
+from unbroken.rehearsal.aws.execution_role import ExecutionRole
 from unbroken.rehearsal.aws.fsx.service import Fsx
-from unbroken.rehearsal.aws.permissions import Permissions, Principal
+from unbroken.rehearsal.aws.permissions import Permissions
 from unbroken.rehearsal.aws.reach import reach
 from unbroken.rehearsal.aws.trust import trusted_services
 from unbroken.rehearsal.hyperpod.machines import (
-    AccessDenied,
     FileSystem,
     NotFound,
     Reach,
@@ -27,8 +27,6 @@ from unbroken.rehearsal.hyperpod.machines import (
 
 NODE_INTERFACE = "SageMaker HyperPod node"
 """The description of nodes' interfaces; our choice."""
-AGENT_SESSION = "SageMaker"
-"""Session name under which the host agent acts for the role; our choice, AWS's is not public."""
 
 
 class EmbeddedStore:
@@ -37,7 +35,7 @@ class EmbeddedStore:
     def __init__(self, clients: Clients, fsx: Fsx, permissions: Permissions) -> None:
         self.clients = clients
         self.fsx = fsx
-        self.permissions = permissions
+        self.role_calls = ExecutionRole(clients, permissions)
 
     def role(self, arn: str) -> Role | None:
         """The role with this ARN, or None."""
@@ -115,7 +113,7 @@ class EmbeddedStore:
 
     def secret(self, arn: str, role_name: str) -> Mapping[str, str]:
         """A secret's JSON object; raises AccessDenied or NotFound."""
-        self._allow(Principal(role_name, AGENT_SESSION), "secretsmanager:GetSecretValue", arn, {})
+        self.role_calls.allow(role_name, "secretsmanager:GetSecretValue", arn)
         try:
             text = self.clients.of("secretsmanager").get_secret_value(SecretId=arn)["SecretString"]
         except ClientError as error:
@@ -127,22 +125,23 @@ class EmbeddedStore:
         """The objects below the prefix; raises AccessDenied or NotFound."""
         bucket, _, path = s3_uri.removeprefix("s3://").partition("/")
         prefix = f"{path.rstrip('/')}/" if path else ""
-        principal = Principal(role_name, AGENT_SESSION)
-        self._allow(principal, "s3:ListBucket", f"arn:aws:s3:::{bucket}", {"s3:prefix": prefix})
+        self.role_calls.allow(role_name, "s3:ListBucket", f"arn:aws:s3:::{bucket}", {"s3:prefix": prefix})
         try:
             self.clients.s3.head_bucket(Bucket=bucket)
         except ClientError as error:
             raise NotFound(f"The specified bucket does not exist: {bucket}") from error
         keys = keys_below(self.clients, bucket, prefix)
-        return {key.removeprefix(prefix): self._object(principal, bucket, key) for key in keys}
+        return {key.removeprefix(prefix): self._object(role_name, bucket, key) for key in keys}
 
     def check_volume_key(self, key_id: str, role_name: str) -> None:
         """A key with which the role can encrypt volumes; raises AccessDenied or NotFound."""
+        self.role_calls.encrypt_volume(role_name, key_id)
 
     def attach_interface(
         self, subnet_id: str, security_group_ids: Sequence[str], address: str, role_name: str
     ) -> str:
-        """Put an interface with this address into the subnet and return its id."""
+        """Put an interface with this address into the subnet and return its id; raises AccessDenied."""
+        self.role_calls.make_interface(role_name, subnet_id, security_group_ids)
         answer = self.clients.ec2.create_network_interface(
             SubnetId=subnet_id,
             Groups=list(security_group_ids),
@@ -160,25 +159,25 @@ class EmbeddedStore:
                 raise
 
     def put_log_lines(self, group: str, stream: str, lines: Sequence[str], role_name: str) -> None:
-        """Append lines to a log stream, made where it does not exist."""
+        """Append lines to a log stream, made where it does not exist; raises AccessDenied."""
         if not lines:
             return
         logs = self.clients.logs
-        _ignore_existing(logs.create_log_group, logGroupName=group)
-        _ignore_existing(logs.create_log_stream, logGroupName=group, logStreamName=stream)
+        self.role_calls.write_log(role_name, group, stream)
+        try:
+            _ignore_existing(logs.create_log_stream, logGroupName=group, logStreamName=stream)
+        except logs.exceptions.ResourceNotFoundException:
+            self.role_calls.make_log_group(role_name, group)
+            _ignore_existing(logs.create_log_group, logGroupName=group)
+            _ignore_existing(logs.create_log_stream, logGroupName=group, logStreamName=stream)
         now = int(time.time() * 1000)
         events = [{"timestamp": now, "message": line or " "} for line in lines]
         logs.put_log_events(logGroupName=group, logStreamName=stream, logEvents=events)
 
-    def _object(self, principal: Principal, bucket: str, key: str) -> bytes:
-        self._allow(principal, "s3:GetObject", f"arn:aws:s3:::{bucket}/{key}", {})
+    def _object(self, role_name: str, bucket: str, key: str) -> bytes:
+        self.role_calls.read_object(role_name, bucket, key)
         body: bytes = self.clients.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
         return body
-
-    def _allow(self, principal: Principal, action: str, resource: str, context: Mapping[str, str]) -> None:
-        denial = self.permissions.check(principal, action, resource, context)
-        if denial is not None:
-            raise AccessDenied(denial.message)
 
     def _one(self, operation: str, member: str, **selection: Sequence[str]) -> dict[str, Any] | None:
         try:

@@ -79,6 +79,24 @@ AWS_BEHAVIOURS: list[Behaviour] = [
            "A rollback that fails leaves the stack in UPDATE_ROLLBACK_FAILED until it is continued."),
     _entry(236, "documented", f"{_CFN}, Fn::GetStackOutput",
            "A stack reads another one's output by name; one there is not fails it."),
+    # Roles
+    _entry(237, "documented", "SageMaker developer guide, IAM role for HyperPod",
+           "HyperPod's own calls with the execution role are held to it: interfaces in the group's subnet "
+           "and security groups, the bundle, log group and streams (a denial loses the lines only), grants on "
+           "volumes' keys, the accounting secret. Not enforced, as nothing here needs them: deleting, "
+           "detaching and returning interfaces, kms:DescribeKey, logs:DescribeLogStreams, metrics, Session "
+           "Manager. Nor are the deployer's calls, the flow log's delivery role and endpoint policies."),
+    _entry(238, "documented", _IAM,
+           "Conditions and resources of policies count, key policies too; a role's own ARN is its "
+           "aws:PrincipalArn."),
+    _entry(239, "documented", f"{_CDK}; {_IAM}",
+           "BucketDeployment is held to its function's role: read the assets, list and write below its "
+           "prefix, use the bucket's key."),
+    _entry(240, "documented", f"{_CDK}; {_IAM}",
+           "S3AutoDeleteObjects is held to its function's role and the bucket's policy."),
+    _entry(241, "documented", "FSx for Lustre user guide, server-side encrypted buckets",
+           "A link to a bucket that encrypts with a KMS key needs a key policy that lets FSx's "
+           "service-linked role use it."),
     # What a node reaches
     _entry(214, "documented", _IMDS,
            "Instance metadata answers requests with a session token only, each token for one node and a "

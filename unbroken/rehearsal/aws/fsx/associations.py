@@ -10,24 +10,35 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from unbroken.rehearsal.aws import shapes
+from unbroken.rehearsal.aws import environment, keys, shapes
 from unbroken.rehearsal.aws.clients import Clients
+from unbroken.rehearsal.aws.execution_role import bucket_key, through_s3
 from unbroken.rehearsal.aws.fsx.lustre import Wanted
 from unbroken.rehearsal.aws.fsx.records import Association, FileSystem, FsxError
+from unbroken.rehearsal.aws.permissions import Permissions
 
 MOST = 8
 """Associations of one file system."""
+LINKED_ROLE = "aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access"
+KEY_USE = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey")
+"""FSx for Lustre user guide, "Working with server-side encrypted Amazon S3 buckets"."""
 OLD_LINK = ("AutoImportPolicy", "ExportPath", "ImportPath", "ImportedFileChunkSize")
 """The former way to link a bucket, which excludes associations."""
 
 
 def check(
-    request: Mapping[str, Any], file_system: FileSystem, others: Sequence[Association], clients: Clients
+    request: Mapping[str, Any],
+    file_system: FileSystem,
+    others: Sequence[Association],
+    clients: Clients,
+    permissions: Permissions,
 ) -> None:
     """Raise FsxError with the first problem; ``others`` are the file system's associations so far."""
     for problem in _problems(request, file_system, others):
         raise FsxError("BadRequest", problem)
-    _check_bucket(str(request["DataRepositoryPath"]), clients)
+    bucket = str(request["DataRepositoryPath"]).removeprefix("s3://").split("/")[0]
+    _check_bucket(str(request["DataRepositoryPath"]), bucket, clients)
+    _check_key(bucket, file_system, clients, permissions)
 
 
 def _problems(
@@ -60,13 +71,25 @@ def _unfit(file_system: FileSystem) -> Iterator[str]:
             yield f"{name} cannot be used on a file system with a data repository association."
 
 
-def _check_bucket(repository: str, clients: Clients) -> None:
-    bucket = repository.removeprefix("s3://").split("/")[0]
+def _check_bucket(repository: str, bucket: str, clients: Clients) -> None:
     try:
         clients.s3.head_bucket(Bucket=bucket)
     except ClientError as error:
         text = f"The bucket of DataRepositoryPath {repository} does not exist."
         raise FsxError("BadRequest", text) from error
+
+
+def _check_key(bucket: str, system: FileSystem, clients: Clients, permissions: Permissions) -> None:
+    """FSx's service-linked role, which takes no policy, can use the key of an encrypted bucket."""
+    key = bucket_key(clients, bucket)
+    if not key:
+        return
+    role = f"arn:aws:iam::{environment.ACCOUNT}:role/{LINKED_ROLE}_{system.file_system_id}"
+    problem = keys.problem(clients, key) or permissions.key_problem(
+        role, KEY_USE, key, through_s3(clients.region, bucket)
+    )
+    if problem:
+        raise FsxError("BadRequest", f"Amazon FSx cannot use the bucket {bucket}: {problem}")
 
 
 def overlaps(one: str, other: str) -> bool:

@@ -21,6 +21,7 @@ from unbroken.rehearsal.aws.fsx.records import (
     FsxError,
     new_id,
 )
+from unbroken.rehearsal.aws.permissions import Permissions
 
 CHECKS: dict[str, Callable[[Mapping[str, Any]], None]] = {"LUSTRE": lustre.check, "OPENZFS": openzfs.check}
 SUBNETS = 1
@@ -30,8 +31,9 @@ SUBNETS = 1
 class Fsx:
     """The service's state. Methods may be called from several threads."""
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: Clients, permissions: Permissions) -> None:
         self.clients = clients
+        self.permissions = permissions
         self.region = clients.region
         self.file_systems: dict[str, FileSystem] = {}
         self.associations: dict[str, Association] = {}
@@ -145,7 +147,7 @@ class Fsx:
         file_system = self.file_system(request["FileSystemId"])
         with self._lock:
             others = [o for o in self.associations.values() if o.file_system_id == file_system.file_system_id]
-        associations.check(request, file_system, others, self.clients)
+        associations.check(request, file_system, others, self.clients, self.permissions)
         made = Association(
             association_id=new_id("dra"),
             file_system_id=request["FileSystemId"],

@@ -17,7 +17,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import ministack.app
 from ministack.core import iam_actions, router
 
-from unbroken.rehearsal.aws import environment
+from unbroken.rehearsal.aws import environment, execution_role
+from unbroken.rehearsal.aws.clients import Clients
 from unbroken.rehearsal.aws.gateway.http import NoAnswer, Reply, Request
 from unbroken.rehearsal.aws.gateway.nodes import Credentials, Sessions
 from unbroken.rehearsal.aws.permissions import Denial, Permissions
@@ -26,6 +27,8 @@ FORWARD_SECONDS = 120.0
 HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "content-length"}
 )
+KEY_ACTIONS = {"s3:GetObject": "kms:Decrypt", "s3:PutObject": "kms:GenerateDataKey"}
+"""What an object encrypted with a KMS key needs besides (S3 user guide, SSE-KMS)."""
 ALWAYS_ALLOWED = frozenset({"sts:GetCallerIdentity"})
 """What IAM allows whatever the policies say (STS API reference, GetCallerIdentity)."""
 
@@ -57,6 +60,7 @@ class NodeApis:
         self._reaches = reaches
         self._sessions = sessions
         self._permissions = permissions
+        self._clients = Clients(port, permissions.region)
 
     def __call__(self, request: Request) -> Reply:
         """Answer one request."""
@@ -68,11 +72,21 @@ class NodeApis:
         if credentials is None:
             text = "The security token included in the request is invalid."
             return _refused(service, "InvalidClientTokenId", text, request)
-        for call in calls:
+        for call in (*calls, *self._key_calls(calls)):
             denial = self._check(credentials, call)
             if denial is not None:
                 return _denied(call.service, denial, request)
         return self._forward(request)
+
+    def _key_calls(self, calls: list[Call]) -> Iterator[Call]:
+        """What S3 asks of KMS for the caller, where a bucket encrypts with a key of one's own."""
+        for call in calls:
+            wanted = KEY_ACTIONS.get(call.action)
+            bucket = call.resource.rpartition(":::")[2].split("/")[0]
+            key = execution_role.bucket_key(self._clients, bucket) if wanted else ""
+            if wanted and key:
+                context = execution_role.through_s3(self._permissions.region, bucket)
+                yield Call(call.service, wanted, key, context)
 
     def _caller(self, request: Request) -> Credentials | None:
         """The node whose key signed it; None for an unsigned request, an unknown key or a wrong token."""
