@@ -36,6 +36,8 @@ class StackEvent:
     status: str
     reason: str
     id: str = ""
+    physical_id: str = ""
+    """Empty before the resource exists."""
 
 
 @dataclass(frozen=True)
@@ -155,4 +157,5 @@ def _stack_event(event: Mapping[str, Any]) -> StackEvent:
         status=event["ResourceStatus"],
         reason=event.get("ResourceStatusReason", ""),
         id=event.get("EventId", ""),
+        physical_id=event.get("PhysicalResourceId", ""),
     )

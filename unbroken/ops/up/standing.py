@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unbroken.aws.cloudformation import Stack, StackResource
+from unbroken.aws.cloudformation import Stack, StackEvent
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.removal import named, remove
 from unbroken.ops.stacks import TAG, Follower, Told, busy, settled
@@ -82,17 +82,18 @@ def _stuck_in_rollback(target: Target, stack: Stack) -> CannotRun:
 
 def _refuse_data(target: Target, stack: Stack) -> None:
     """Deleting the stack would forget, or take along, what its failed deployment could not remove."""
-    found = target.aws.cloudformation.resources(stack.name)
-    holding = [resource for resource in found if _may_hold_data(resource)]
+    last = {event.logical_id: event for event in target.aws.cloudformation.stack_events(stack.id)}
+    holding = [event for event in last.values() if _may_hold_data(event)]
     if holding:
+        what = ", ".join(f"{one.logical_id} ({one.resource_type} {one.physical_id})" for one in holding)
         raise CannotRun(
-            f"{stack.name} failed to be made ({stack.status}) and still holds "
-            f"{', '.join(named(resource) for resource in holding)}",
+            f"{stack.name} failed to be made ({stack.status}) and still holds {what}",
             f"if you need none of it, delete it, then the stack: aws cloudformation delete-stack "
             f"--stack-name {stack.name} --region {target.region}; then run `unbroken up` again",
         )
 
 
-def _may_hold_data(resource: StackResource) -> bool:
-    gone = resource.status == "DELETE_COMPLETE" or not resource.physical_id
-    return resource.type_name in HOLDS_DATA and not gone and resource.status != "CREATE_FAILED"
+def _may_hold_data(last: StackEvent) -> bool:
+    """Whether it is there: skipped or failed when the rollback came to it, or never come to."""
+    gone = last.status in ("DELETE_COMPLETE", "CREATE_FAILED") or not last.physical_id
+    return last.resource_type in HOLDS_DATA and not gone
