@@ -53,7 +53,27 @@ def synth() -> Iterator[Figure]:
     stacks = best([PYTHON, "-c", NODE + "import stacks.app"], ROOT, ENV).cpu_seconds
     with tempfile.TemporaryDirectory() as out:
         whole = best([PYTHON, "app.py"], ROOT, {**ENV, "CDK_OUTDIR": out}).cpu_seconds
-    yield Figure("synth in process / import aws_cdk", (whole - stacks) / imported, "x", 2.0)
+        yield Figure("synth in process / import aws_cdk", (whole - stacks) / imported, "x", 2.0)
+        for name, cluster in larger(Path(out)):
+            env = {**ENV, "CDK_OUTDIR": out, "UNBROKEN_CLUSTER": str(cluster)}
+            yield Figure(name, best([PYTHON, "app.py"], ROOT, env).cpu_seconds / whole, "x", 1.2)
+
+
+def larger(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The example grown to 1,000 workers, and to 20 groups."""
+    for name, groups, nodes in (("1,000 workers", 1, 1000), ("20 groups", 20, 4)):
+        workers = [
+            {
+                "name": f"g{index}",
+                "instance_type": "ml.p4de.24xlarge",
+                "num_instances": nodes,
+                "partition": "p",
+            }
+            for index in range(groups)
+        ]
+        path = folder / "larger.yaml"
+        path.write_text(json.dumps({"name": "ml-cluster", "worker_groups": workers}))  # JSON is YAML
+        yield f"synth of {name} / of the example", path
 
 
 def rehearsal(report: Mapping[str, Any], peak_gib: float | None) -> Iterator[Figure]:
