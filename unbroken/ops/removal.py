@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from unbroken.aws.cloudformation import Stack, StackResource
+from unbroken.aws.cloudformation import Stack, StackEvent
 from unbroken.ops.errors import CannotRun, CheckFailed
-from unbroken.ops.stacks import TAG, Follower, Told, busy, settled
+from unbroken.ops.stacks import TAG, Follower, Told, busy, failures, settled
 from unbroken.ops.target import Target
 
 ATTEMPTS = 3
@@ -32,11 +32,9 @@ def remove(target: Target, cluster: str, stack: Stack, told: Told) -> None:
         target.aws.cloudformation.delete(stack.id or stack.name)
         if settled(target, stack, follower) is None:
             return
-        stuck = _stuck(target, stack)
-        for resource in stuck:
-            told(f"{stack.name}: {named(resource)} could not be deleted: {resource.reason}")
+        stuck = list(failures(follower.seen, stack.name))
         _mend(target, cluster, stack, stuck, told)
-    what = "; ".join(f"{named(resource)}: {resource.reason}" for resource in stuck) or "no reason was given"
+    what = "; ".join(f"{named(event)}: {event.reason}" for event in stuck) or "no reason was given"
     raise CheckFailed(
         f"{stack.name} could not be deleted: {what}",
         "see to what is named, then run `unbroken down` again: it goes on where it stopped",
@@ -59,9 +57,9 @@ def guard(target: Target, cluster: str, stack: Stack) -> None:
         )
 
 
-def named(resource: StackResource) -> str:
+def named(event: StackEvent) -> str:
     """A resource in words: what it is and which."""
-    return f"{resource.logical_id} ({resource.type_name} {resource.physical_id})"
+    return f"{event.logical_id} ({event.resource_type} {event.physical_id})"
 
 
 def keeps(template: dict[str, Any], logical_id: str) -> bool:
@@ -69,18 +67,13 @@ def keeps(template: dict[str, Any], logical_id: str) -> bool:
     return template["Resources"].get(logical_id, {}).get("DeletionPolicy") in KEPT
 
 
-def _stuck(target: Target, stack: Stack) -> list[StackResource]:
-    found = target.aws.cloudformation.resources(stack.id or stack.name)
-    return [resource for resource in found if resource.status == "DELETE_FAILED"]
-
-
-def _mend(target: Target, cluster: str, stack: Stack, stuck: Sequence[StackResource], told: Told) -> None:
+def _mend(target: Target, cluster: str, stack: Stack, stuck: Sequence[StackEvent], told: Told) -> None:
     """Do what lets the next attempt succeed: empty a bucket of ours, or give AWS time."""
-    for resource in stuck:
-        if resource.type_name == BUCKET and target.aws.s3.tags(resource.physical_id).get(TAG) == cluster:
-            count = target.aws.s3.empty(resource.physical_id)
-            told(f"{resource.physical_id}: {count} objects deleted")
-    if any(resource.type_name in NETWORK for resource in stuck):
+    for event in stuck:
+        if event.resource_type == BUCKET and target.aws.s3.tags(event.physical_id).get(TAG) == cluster:
+            count = target.aws.s3.empty(event.physical_id)
+            told(f"{event.physical_id}: {count} objects deleted")
+    if any(event.resource_type in NETWORK for event in stuck):
         _wait_for_interfaces(target, stack, told)
     target.pace.wait()
 

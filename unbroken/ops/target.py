@@ -23,10 +23,10 @@ class Pace:
     """How often something that takes long is looked at."""
 
     seconds: float = AWS_SECONDS
-    longest: float = float("inf")
-    """Seconds after which waiting is given up, whatever it is for."""
     pause: Callable[[float], None] = time.sleep
     now: Callable[[], float] = time.monotonic
+    longest: float = float("inf")
+    """Seconds after which waiting is given up, whatever it is for."""
 
     def wait(self) -> None:
         """Let one interval pass."""
@@ -70,4 +70,6 @@ def on_embedded(
     boto = with_keys(embedded.ACCESS_KEY, embedded.SECRET_KEY)
     aws = over(Session(region, embedded.endpoint(port), boto=boto))
     environment = embedded.client(port, region, base)
-    return Target(REHEARSAL, region, aws, environment, Pace(EMBEDDED_SECONDS, EMBEDDED_LONGEST), nodes)
+    return Target(
+        REHEARSAL, region, aws, environment, Pace(EMBEDDED_SECONDS, longest=EMBEDDED_LONGEST), nodes
+    )

@@ -53,7 +53,7 @@ class Bench:
     @cached_property
     def target(self) -> Target:
         return replace(
-            _embedded(self.rehearsal.aws.port), pace=Pace(0.2, 20.0, self.clock.pause, self.clock.now)
+            _embedded(self.rehearsal.aws.port), pace=Pace(0.2, self.clock.pause, self.clock.now, 20.0)
         )
 
     @property

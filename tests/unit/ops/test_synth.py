@@ -41,5 +41,5 @@ def test_an_app_that_breaks_is_one_sentence(tmp_path: Path) -> None:
 
 def test_nothing_of_the_users_aws_is_seen(tmp_path: Path) -> None:
     base = {"AWS_PROFILE": "production", "CDK_DEFAULT_ACCOUNT": "1", "PATH": "/usr/bin"}
-    env = module._environment(ROOT, Path("c.yaml"), tmp_path, base)
+    env = module._environment(ROOT, {}, tmp_path, base)
     assert not [key for key in env if key.startswith(("AWS_", "CDK_DEFAULT_"))]

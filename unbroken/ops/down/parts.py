@@ -10,8 +10,8 @@ from unbroken.ops.removal import keeps
 from unbroken.ops.stacks import own
 from unbroken.ops.target import Target
 
-ORDER = ("cluster", "storage", "budget", "observability", "identity", "network")
-"""Nodes before the file system they have mounted, everything with an interface before the network."""
+ORDER = ("cluster", "storage", "budget", "observability", "identity", "network", "encryption")
+"""Nodes before the file system they have mounted, interfaces before the network, the key last."""
 
 
 @dataclass(frozen=True)
@@ -53,4 +53,4 @@ def _part(target: Target, stack: Stack) -> Part:
 
 def _place(area: str) -> float:
     """A stack of an area this version does not know goes just before the network."""
-    return ORDER.index(area) if area in ORDER else len(ORDER) - 1.5
+    return ORDER.index(area if area in ORDER else "network") - (area not in ORDER) / 2

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from unbroken.aws.cloudformation import Stack, StackEvent
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.removal import named, remove
-from unbroken.ops.stacks import TAG, Follower, Told, busy, settled
+from unbroken.ops.stacks import TAG, Follower, Told, busy, failures, settled
 from unbroken.ops.target import Target
 
 FAILED_FIRST = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
@@ -66,13 +66,13 @@ def _check(target: Target, cluster: str, stack: Stack) -> None:
 
 def _stuck_in_rollback(target: Target, stack: Stack) -> CannotRun:
     """An update failed, and so did going back; only the user can say what to do with the resource."""
-    found = target.aws.cloudformation.resources(stack.name)
-    stuck = [resource for resource in found if resource.status == "UPDATE_FAILED"]
-    what = "; ".join(f"{named(resource)}: {resource.reason}" for resource in stuck) or stack.reason
+    last = {event.logical_id: event for event in target.aws.cloudformation.stack_events(stack.id)}
+    stuck = list(failures(list(last.values()), stack.name))
+    what = "; ".join(f"{named(event)}: {event.reason}" for event in stuck) or stack.reason
     command = (
         f"aws cloudformation continue-update-rollback --stack-name {stack.name} --region {target.region}"
     )
-    skip = f" --resources-to-skip {' '.join(resource.logical_id for resource in stuck)}" if stuck else ""
+    skip = f" --resources-to-skip {' '.join(event.logical_id for event in stuck)}" if stuck else ""
     return CannotRun(
         f"{stack.name} is UPDATE_ROLLBACK_FAILED: an update failed, and so did its way back: {what}",
         f"mend what is named and run `{command}`, then `unbroken up`; to give a resource up as it is: "
@@ -85,7 +85,7 @@ def _refuse_data(target: Target, stack: Stack) -> None:
     last = {event.logical_id: event for event in target.aws.cloudformation.stack_events(stack.id)}
     holding = [event for event in last.values() if _may_hold_data(event)]
     if holding:
-        what = ", ".join(f"{one.logical_id} ({one.resource_type} {one.physical_id})" for one in holding)
+        what = ", ".join(named(event) for event in holding)
         raise CannotRun(
             f"{stack.name} failed to be made ({stack.status}) and still holds {what}",
             f"if you need none of it, delete it, then the stack: aws cloudformation delete-stack "

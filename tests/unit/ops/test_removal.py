@@ -1,0 +1,98 @@
+"""Deleting a stack: only ours, only unprotected; what fails is named, mended and tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.unit.ops.stackbench import Bench, parameter
+from unbroken.aws.cloudformation import Stack
+from unbroken.aws.ec2 import Ec2, Interface
+from unbroken.ops.errors import CannotRun, CheckFailed
+from unbroken.ops.removal import remove
+from unbroken.ops.stacks import TAG
+from unbroken.rehearsal.aws.failures import Failure
+from unbroken.rehearsal.composition import Rehearsal
+
+
+@pytest.fixture
+def bench(rehearsal: Rehearsal) -> Iterator[Bench]:
+    made = Bench(rehearsal)
+    yield made
+    rehearsal.aws.failures.clear()
+
+
+def stack(bench: Bench, area: str = "network") -> Stack:
+    found = bench.target.aws.cloudformation.stack(bench.name(area))
+    assert found is not None
+    return found
+
+
+def bucket(bench: Bench) -> dict[str, object]:
+    tags = [{"Key": TAG, "Value": bench.cluster}]
+    return {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": f"{bench.cluster}-b", "Tags": tags}}
+
+
+def test_it_is_gone(bench: Bench) -> None:
+    bench.make("network", {"P": parameter()})
+    remove(bench.target, bench.cluster, stack(bench), bench.told.append)
+    assert bench.status("network") is None
+    assert bench.told == [f"{bench.cluster}-network: P (AWS::SSM::Parameter) deleted"]
+
+
+def test_without_our_tag_nothing_is_touched(bench: Bench) -> None:
+    bench.make("network", {"P": parameter()}, tag=False)
+    with pytest.raises(CannotRun, match="is not of the cluster"):
+        remove(bench.target, bench.cluster, stack(bench), bench.told.append)
+    assert bench.status("network") == "CREATE_COMPLETE"
+
+
+def test_a_protected_one_is_refused_with_how_to_lift_it(bench: Bench) -> None:
+    bench.make("network", {"P": parameter()}, EnableTerminationProtection=True)
+    with pytest.raises(CannotRun, match="termination protection is on") as refused:
+        remove(bench.target, bench.cluster, stack(bench), bench.told.append)
+    assert "termination_protection: false" in refused.value.hint
+    assert "--no-enable-termination-protection" in refused.value.hint
+    assert bench.status("network") == "CREATE_COMPLETE"
+
+
+def test_what_failed_is_named_and_tried_again(bench: Bench) -> None:
+    bench.make("network", {"P": parameter()})
+    bench.rehearsal.aws.failures.add(Failure("delete", "busy", logical_id="P"))
+    remove(bench.target, bench.cluster, stack(bench), bench.told.append)
+    assert bench.status("network") is None
+    assert 'P (AWS::SSM::Parameter) FAILED: Resource handler returned message: "busy"' in bench.told[0]
+
+
+def test_what_never_goes_is_an_error_that_names_it(bench: Bench) -> None:
+    bench.make("network", {"P": parameter()})
+    bench.rehearsal.aws.failures.add(Failure("delete", "never", logical_id="P", always=True))
+    with pytest.raises(CheckFailed, match=r"network could not be deleted: P .*never") as failed:
+        remove(bench.target, bench.cluster, stack(bench), bench.told.append)
+    assert "unbroken down" in failed.value.hint
+
+
+def test_a_bucket_of_ours_that_is_not_empty_is_emptied(bench: Bench) -> None:
+    bench.make("storage", {"B": bucket(bench)})
+    bench.rehearsal.aws.clients.s3.put_object(Bucket=f"{bench.cluster}-b", Key="late", Body=b"x")
+    remove(bench.target, bench.cluster, stack(bench, "storage"), bench.told.append)
+    assert bench.status("storage") is None
+    assert f"{bench.cluster}-b: 1 objects deleted" in bench.told
+
+
+def test_interfaces_that_linger_are_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    vpc = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.9.0.0/16"}}
+    group = {
+        "Type": "AWS::EC2::SecurityGroup",
+        "Properties": {"GroupDescription": "g", "VpcId": {"Ref": "Vpc"}},
+    }
+    bench.make("network", {"Vpc": vpc, "Group": group})
+    endpoint = Interface("eni-1", "of an endpoint", "vpc_endpoint", ())
+    lingering = [[Interface("eni-2", "HyperPod", "interface", ()), endpoint]] * 3
+    answers = iter([*lingering, [endpoint]])
+    monkeypatch.setattr(Ec2, "interfaces", lambda self, groups: next(answers))
+    remove(bench.target, bench.cluster, stack(bench), bench.told.append)
+    assert bench.told[0] == "waiting for 1 network interfaces to go: eni-2 HyperPod"
+    assert bench.clock.seconds == pytest.approx(0.6)
+    assert bench.status("network") is None
