@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.session import get_session
-from botocore.validate import ParamValidator
 
+from tests.synth.api_model import complaints
 from tests.synth.build import EXAMPLES, Synth, synth
 from unbroken import config
 
@@ -29,31 +28,15 @@ def groups(synth: Synth) -> list[dict[str, Any]]:
     return found
 
 
-def resolved(value: Any) -> Any:
-    """A template's value with something in the place of what CloudFormation fills in."""
-    if isinstance(value, dict):
-        if any(key in value for key in ("Ref", "Fn::GetAtt", "Fn::GetStackOutput", "Fn::Join")):
-            return "filled-in-by-cloudformation"
-        return {key: resolved(item) for key, item in value.items()}
-    return [resolved(item) for item in value] if isinstance(value, list) else value
-
-
-def complaints(properties: dict[str, Any]) -> str:
-    """What the API's own model says against these properties."""
-    shape = get_session().get_service_model("sagemaker").operation_model("CreateCluster").input_shape
-    found: str = ParamValidator().validate(properties, shape).generate_report()
-    return found
-
-
 def test_every_property_exists_in_the_api(example: Synth) -> None:
-    assert complaints(resolved(cluster(example))) == ""
+    assert complaints("sagemaker", "CreateCluster", cluster(example)) == ""
 
 
 @pytest.mark.parametrize(
     "change", [{"NodeRecover": "None"}, {"NodeRecovery": 1}, {"InstanceGroups": [{"InstanceCount": 1}]}]
 )
 def test_one_that_does_not_is_found(change: dict[str, Any], mathstral: Synth) -> None:
-    assert complaints(resolved(cluster(mathstral)) | change)
+    assert complaints("sagemaker", "CreateCluster", cluster(mathstral) | change)
 
 
 def test_the_groups_are_the_cluster_files(mathstral: Synth) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from stacks.buckets import lifecycle_bucket_name
+from tests.synth.api_model import complaints
 from tests.synth.build import Synth, synth
 from unbroken.catalog.regions import REGIONS
 from unbroken.config import ClusterConfig, StorageConfig
@@ -123,6 +124,19 @@ def test_efa_and_metadata_that_is_bought(everything: Synth) -> None:
     assert configuration["EfaEnabled"] is True
     assert configuration["MetadataConfiguration"] == {"Mode": "USER_PROVISIONED", "Iops": 12000}
     assert "Key" in str(lustre(everything)["Properties"]["KmsKeyId"])
+
+
+def test_every_property_exists_in_the_api(example: Synth) -> None:
+    for body in example.resources("storage", "AWS::FSx::FileSystem").values():
+        properties = body["Properties"]
+        properties.get("OpenZFSConfiguration", {}).pop("Options", None)  # those are DeleteFileSystem's
+        assert complaints("fsx", "CreateFileSystem", properties) == ""
+
+
+def test_one_that_does_not_is_found(mathstral: Synth) -> None:
+    properties = lustre(mathstral)["Properties"]
+    properties["LustreConfiguration"]["PerUnitThroughput"] = 250
+    assert "PerUnitThroughput" in complaints("fsx", "CreateFileSystem", properties)
 
 
 def test_the_hour_of_maintenance_is_the_services(examples: dict[str, Synth]) -> None:
