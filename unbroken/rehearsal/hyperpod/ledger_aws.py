@@ -82,8 +82,8 @@ AWS_BEHAVIOURS: list[Behaviour] = [
     # Roles
     _entry(237, "documented", "SageMaker developer guide, IAM role for HyperPod",
            "HyperPod's own calls with the execution role are held to it: interfaces in the group's subnet "
-           "and security groups, the bundle, log group and streams (a denial loses the lines only), grants on "
-           "volumes' keys, the accounting secret. Not enforced, as nothing here needs them: deleting, "
+           "and security groups, the bundle, log group and streams (a denial loses the lines only), grants "
+           "on volumes' keys, the accounting secret. Not enforced, as nothing here needs them: deleting, "
            "detaching and returning interfaces, kms:DescribeKey, logs:DescribeLogStreams, metrics, Session "
            "Manager. Nor are the deployer's calls, the flow log's delivery role and endpoint policies."),
     _entry(238, "documented", _IAM,
