@@ -14,16 +14,13 @@ class Quotas:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def named(self, service: str) -> dict[str, float]:
-        """Values by name of the quotas that apply; where none was ever set, AWS's default.
-
-        A quota absent from both lists is absent here: its value is unknown, not zero.
-        """
-        return {**self._listed(service, "list_aws_default_service_quotas"), **self.applied(service)}
-
     def applied(self, service: str) -> dict[str, float]:
-        """Values by name, of those quotas only that have an applied value."""
+        """Values by name. Quotas that nobody ever changed may be missing: their defaults apply."""
         return self._listed(service, "list_service_quotas")
+
+    def defaults(self, service: str) -> dict[str, float]:
+        """AWS's default values by name."""
+        return self._listed(service, "list_aws_default_service_quotas")
 
     def value(self, service: str, code: str) -> float | None:
         """One quota by its code; None where AWS knows none by that code."""

@@ -15,9 +15,19 @@ from typing import Any
 
 import botocore.session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+)
 
 _NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError)
+_NOT_LOGGED_IN = (ProfileNotFound, SSOError, TokenRetrievalError, CredentialRetrievalError)
 # HeadBucket has no body to carry a code in: botocore gives the status instead.
 _NOT_ALLOWED = frozenset(
     {
@@ -147,6 +157,9 @@ def asking(operation: str, about: str) -> Iterator[None]:
         raise AwsError(f"{title} of {about}: no AWS credentials were found", hint) from error
     except ClientError as error:
         raise _refused(title, about, error) from error
+    except _NOT_LOGGED_IN as error:
+        hint = "log in (aws sso login), or set AWS_PROFILE to a profile that there is"
+        raise AwsError(f"{title} of {about}: {error}", hint) from error
     except BotoCoreError as error:
         raise AwsError(
             f"{title} of {about}: {error}", "check the region and the network, then try again"

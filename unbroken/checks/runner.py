@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from queue import Empty, Queue
 from threading import BoundedSemaphore, Thread
+from typing import TypeVar
 
 from unbroken.aws import AwsError
 from unbroken.checks.check import Check
@@ -18,7 +19,11 @@ SECONDS = 90.0
 TOGETHER = 8
 NOT_ASKED = "--offline: AWS is not asked"
 NOTHING = "nothing in the file asks for it"
+NOBODY = "nobody is logged in: see account-identity"
+FIRST = "account-identity"
+"""Without an answer to this one, the others of the account would all tell the same."""
 
+T = TypeVar("T")
 Told = Callable[[Result], None]
 
 
@@ -41,12 +46,27 @@ def answer(
         if not check.area.of_account:
             results[check.id] = _run(check, subject)
             told(results[check.id])
-    for result in _together([check for check in wanted if check.area.of_account], subject, told, seconds):
-        results[result.id] = result
-    return Answers(
-        tuple(results[check.id] for check in wanted),
-        tuple(left_out[check.id] for check in checks if check.id in left_out),
-    )
+    of_account = [check for check in wanted if check.area.of_account]
+    results |= _of_account(of_account, subject, told, seconds)
+    left_out |= {
+        check.id: LeftOut(check.id, check.area.value, NOBODY, on_purpose=False)
+        for check in of_account
+        if check.id not in results
+    }
+    return Answers(_in_order(checks, results), _in_order(checks, left_out))
+
+
+def _in_order(checks: Sequence[Check], found: Mapping[str, T]) -> tuple[T, ...]:
+    return tuple(found[check.id] for check in checks if check.id in found)
+
+
+def _of_account(checks: Sequence[Check], subject: Subject, told: Told, seconds: float) -> dict[str, Result]:
+    """The first question alone; the others only where it was answered."""
+    first = [check for check in checks if check.id == FIRST]
+    results = _together(first, subject, told, seconds)
+    if first and subject.account and not subject.account.known:
+        return results
+    return results | _together([one for one in checks if one.id != FIRST], subject, told, seconds)
 
 
 def leave_out(check: Check, subject: Subject) -> LeftOut | None:
@@ -62,12 +82,12 @@ def leave_out(check: Check, subject: Subject) -> LeftOut | None:
     return None
 
 
-def _together(checks: Iterable[Check], subject: Subject, told: Told, seconds: float) -> Iterable[Result]:
-    """Results as they come, then UNKNOWN for those that are not done when the time is over.
+def _together(checks: Iterable[Check], subject: Subject, told: Told, seconds: float) -> dict[str, Result]:
+    """Results by id, UNKNOWN for those that are not done when the time is over.
 
     The threads are daemons: one that waits for AWS keeps nobody waiting at the end.
     """
-    pending = {check.id: check for check in checks}
+    pending, results = {check.id: check for check in checks}, {}
     done: Queue[Result] = Queue()
     gate = BoundedSemaphore(TOGETHER)
     deadline = time.monotonic() + seconds
@@ -79,12 +99,12 @@ def _together(checks: Iterable[Check], subject: Subject, told: Told, seconds: fl
         except Empty:
             break
         del pending[result.id]
+        results[result.id] = result
         told(result)
-        yield result
     for check in pending.values():
-        late = _result(check, _no_answer(seconds), seconds)
-        told(late)
-        yield late
+        results[check.id] = _result(check, _no_answer(seconds), seconds)
+        told(results[check.id])
+    return results
 
 
 def _worker(check: Check, subject: Subject, gate: BoundedSemaphore, done: Queue[Result]) -> None:

@@ -109,6 +109,12 @@ class Account:
                 future.set_exception(error)
         return future.result()
 
+    @property
+    def known(self) -> bool:
+        """Whether AWS has said who asks."""
+        future = self._answers.get("identity")
+        return future is not None and future.done() and future.exception() is None
+
     def identity(self) -> Identity:
         """Who asks."""
         return self.once("identity", self.aws.sts.identity)

@@ -66,7 +66,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"\n{output.styled(area, 'bold', sys.stdout)}"
         for result in results:
             yield from _result(result)
-    yield from _not_run(report.left_out)
+    if report.readable:
+        yield from _not_run(report.left_out)
 
 
 def _result(result: Result) -> Iterator[str]:

@@ -51,8 +51,9 @@ def test_a_profile_that_does_not_exist_is_one_error(monkeypatch: pytest.MonkeyPa
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_PROFILE", "nobody-has-this")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
-    with pytest.raises(AwsError, match="nobody-has-this"):
+    with pytest.raises(AwsError, match="nobody-has-this") as error:
         connect("us-west-2").sts.identity()
+    assert "AWS_PROFILE" in error.value.hint
 
 
 def test_no_answer_is_one_error() -> None:

@@ -235,7 +235,10 @@ BAD: tuple[Case, ...] = (
     Case(
         "quota-instances",
         "no value was found",
-        answers={"service-quotas.list_service_quotas": {"Quotas": []}},
+        answers={
+            "service-quotas.list_service_quotas": {"Quotas": []},
+            "service-quotas.list_aws_default_service_quotas": {"Quotas": []},
+        },
         verdict=UNKNOWN,
     ),
     Case(
@@ -284,6 +287,20 @@ BAD: tuple[Case, ...] = (
     ),
     Case(
         "type-in-zone",
+        "its subnet was not found",
+        file.IN_OWN_SUBNET,
+        {"ec2.describe_subnets": {"Subnets": []}},
+        UNKNOWN,
+    ),
+    Case(
+        "type-in-zone",
+        "not in usw2-az9",
+        file.IN_OWN_SUBNET,
+        {"ec2.describe_subnets": aws.subnet(SubnetId=file.OWN_SUBNET, AvailabilityZoneId="usw2-az9")},
+        FAIL,
+    ),
+    Case(
+        "type-in-zone",
         "names no zone",
         answers={"ec2.describe_instance_type_offerings": {"InstanceTypeOfferings": []}},
         verdict=UNKNOWN,
@@ -298,6 +315,13 @@ BAD: tuple[Case, ...] = (
     Case("training-plan", "it is Expired", file.PLANNED, _planned(Status="Expired"), FAIL),
     Case("training-plan", "it ended on", file.PLANNED, _planned(EndTime=_ENDED), FAIL),
     Case("training-plan", "training-job", file.PLANNED, _planned(TargetResources=["training-job"]), FAIL),
+    Case(
+        "training-plan",
+        "1 of 4 instances are available, 4 wanted",
+        file.PLANNED,
+        _planned(AvailableInstanceCount=1),
+        UNKNOWN,
+    ),
     Case("training-plan", "it has 3 instances", file.PLANNED, _planned(TotalInstanceCount=3), FAIL),
     Case(
         "training-plan",

@@ -16,6 +16,8 @@ PLAIN: dict[str, Any] = {"name": "ml", "worker_groups": [WORKER]}
 IN_VPC: dict[str, Any] = PLAIN | {
     "network": {"existing": {"vpc_id": VPC, "private_subnet_id": SUBNET, "security_group_ids": [GROUP]}}
 }
+OWN_SUBNET = "subnet-0fedcba9876543210"
+IN_OWN_SUBNET: dict[str, Any] = IN_VPC | {"worker_groups": [WORKER | {"subnet": OWN_SUBNET}]}
 WITH_FILE_SYSTEM: dict[str, Any] = IN_VPC | {
     "storage": {
         "existing": {

@@ -14,7 +14,7 @@ from unbroken.aws.facade import over
 from unbroken.checks.check import Area, Check
 from unbroken.checks.every import CHECKS
 from unbroken.checks.result import Outcome, Result, Verdict, failed, listed, passed, together, unknown
-from unbroken.checks.runner import answer
+from unbroken.checks.runner import FIRST, NOBODY, answer
 from unbroken.checks.subject import Account, Subject
 
 
@@ -104,10 +104,20 @@ def test_no_check_of_the_account_passes_where_aws_says_nothing(
     session: type[Denying] | type[Silent], config: dict[str, object], tmp_path: Path
 ) -> None:
     subject = subjects.subject(tmp_path, config, over(session()))
-    checks = [check for check in CHECKS if check.area.of_account]
+    checks = [check for check in CHECKS if check.area.of_account and check.id != FIRST]
     results = answer(checks, subject).results
     assert len(results) > 15
     assert [one.id for one in results if one.verdict is not Verdict.UNKNOWN] == []
+
+
+def test_where_nobody_is_logged_in_that_is_all_there_is_to_say(tmp_path: Path) -> None:
+    subject = subjects.subject(tmp_path, aws=over(Denying()))
+    checks = [check for check in CHECKS if check.area.of_account]
+    answers = answer(checks, subject)
+    assert [(one.id, one.verdict) for one in answers.results] == [(FIRST, Verdict.UNKNOWN)]
+    left = [one for one in answers.left_out if one.reason == NOBODY]
+    assert len(left) > 15
+    assert not any(one.on_purpose for one in left)
 
 
 def test_what_many_ask_is_asked_once() -> None:

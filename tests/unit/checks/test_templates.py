@@ -60,6 +60,12 @@ def policy(area: str, name: str, key: str, value: str) -> Break:
     return lambda found: found[area][name].update({key: value})
 
 
+def statement(found: dict[str, Resources]) -> dict[str, Any]:
+    """The one that denies plain HTTP."""
+    policy: dict[str, Any] = found["storage"]["DataPolicy"]["Properties"]["PolicyDocument"]["Statement"][0]
+    return policy
+
+
 BROKEN: list[tuple[str, Break, str]] = [
     ("template-efa-rules", dropped("network", "Out"), "Group: in"),
     ("template-efa-rules", dropped("network", "In"), "Group: out"),
@@ -76,6 +82,8 @@ BROKEN: list[tuple[str, Break, str]] = [
     ("template-encryption", without("storage", "DataBucket", "BucketEncryption"), "DataBucket"),
     ("template-tls-only", dropped("storage", "DataPolicy"), "DataBucket"),
     ("template-tls-only", changed("storage", "LifecyclePolicy", Bucket={"Ref": "DataBucket"}), "Lifecycle"),
+    ("template-tls-only", lambda found: statement(found).update(Principal={"AWS": "arn:one"}), "DataBucket"),
+    ("template-tls-only", lambda found: statement(found).update(Effect="Allow"), "DataBucket"),
     ("template-public-access", changed("storage", "DataBucket", PublicAccessBlockConfiguration={}), "Data"),
     (
         "template-data-policies",

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 from unbroken.aws.sagemaker import Reserved, TrainingPlan
 from unbroken.catalog import instance_types
-from unbroken.checks.account.base import zone_names
+from unbroken.checks.account.base import deployed, zone_names
 from unbroken.checks.check import Area, Check
 from unbroken.checks.result import Outcome, failed, listed, passed, together, unknown
 from unbroken.checks.subject import Subject
@@ -18,11 +18,16 @@ TARGET = "hyperpod-cluster"
 
 
 def zone_of(group: InstanceGroup, subject: Subject) -> str | None:
-    """The zone of a group's nodes; None where only a subnet's id tells it."""
-    network = subject.config.network
-    if group.subnet is None:
+    """The zone of a group's nodes; None for a subnet's id that there is none by."""
+    network, wanted = subject.config.network, group.subnet
+    if wanted is None:
         return network.availability_zone_id
-    return next((one.availability_zone_id for one in network.subnets if one.name == group.subnet), None)
+    zones = {one.name: one.availability_zone_id for one in network.subnets}
+    if wanted.startswith("subnet-"):
+        account = subject.asked
+        found = account.once(f"subnet {wanted}", lambda: account.aws.ec2.subnets([wanted]))
+        zones |= {one.subnet_id: one.zone_id for one in found}
+    return zones.get(wanted)
 
 
 class ZoneAvailable(Check):
@@ -80,7 +85,7 @@ class TypeInZone(Check):
     area = Area.CAPACITY
     asks = "EC2, on which HyperPod runs, has every group's type in the group's zone"
     faults = ("UP-008",)
-    calls = ("ec2:DescribeInstanceTypeOfferings",)
+    calls = ("ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSubnets")
 
     def run(self, subject: Subject) -> Outcome:
         """Every type with every zone it is wanted in."""
@@ -91,7 +96,7 @@ class TypeInZone(Check):
 
     def _judge(self, kind: str, zone: str | None, subject: Subject) -> Outcome:
         if zone is None:
-            return unknown(f"{kind}: the zone of its subnet is not in the file", "see network-subnet-zone")
+            return unknown(f"{kind}: its subnet was not found", "see network-vpc")
         name = kind.removeprefix("ml.")
         account = subject.asked
         zones = account.once(f"zones with {name}", lambda: account.aws.ec2.zones_offering(name))
@@ -109,7 +114,12 @@ class TrainingPlans(Check):
     area = Area.CAPACITY
     asks = "each training plan is for HyperPod, for the group's type and zone, large enough, and not over"
     faults = ("UP-008",)
-    calls = ("sagemaker:DescribeTrainingPlan", "ec2:DescribeAvailabilityZones")
+    calls = (
+        "sagemaker:DescribeTrainingPlan",
+        "ec2:DescribeAvailabilityZones",
+        "ec2:DescribeSubnets",
+        "cloudformation:DescribeStacks",
+    )
 
     def applies(self, subject: Subject) -> bool:
         """Only with a plan."""
@@ -138,6 +148,10 @@ class TrainingPlans(Check):
         ]
         if wrong:
             return failed(f"{name}: {listed(wrong)}", "correct the group, or use another plan")
+        nodes = sum(group.num_instances for group in groups)
+        if plan.available < nodes and not deployed(subject, "cluster"):
+            said = f"{name}: {plan.available} of {plan.total} instances are available, {nodes} wanted"
+            return unknown(said, "see what uses the others; a plan that has not begun may show none")
         span = f"{_day(plan.start)} to {_day(plan.end)}"
         return passed(f"{name}: {plan.status}, {plan.total} instances, {span}")
 

@@ -27,9 +27,16 @@ def compared(quota: str, needed: float, in_use: float, allowed: float | None) ->
     return passed(found) if needed + in_use <= allowed else failed(found, fix)
 
 
-def sagemaker_quotas(account: Account) -> Mapping[str, float]:
-    """By name."""
-    return account.once("quotas of sagemaker", lambda: account.aws.quotas.named("sagemaker"))
+def of_sagemaker(account: Account, name: str) -> float | None:
+    """A quota by its name: the applied value, else AWS's default, else None, which is unknown and not zero.
+
+    The lists are long, so the second is asked for only where the first lacks something.
+    """
+    quotas = account.aws.quotas
+    applied = account.once("quotas applied", lambda: quotas.applied("sagemaker"))
+    if name in applied:
+        return applied[name]
+    return account.once("quota defaults", lambda: quotas.defaults("sagemaker")).get(name)
 
 
 def other_nodes(subject: Subject) -> Mapping[str, int]:
@@ -78,16 +85,16 @@ class QuotaInstances(Check):
         """Every type of the file; on-demand and planned nodes."""
         bought = [group for group in subject.config.groups() if not _is_spot(group)]
         sure = _by_type([group for group in bought if not _is_planned(group)])
-        quotas, used = sagemaker_quotas(subject.asked), other_nodes(subject)
+        used = other_nodes(subject)
         return together(
-            self._judge(kind, sure[kind], number, used.get(kind, 0), quotas)
+            self._judge(kind, sure[kind], number, used.get(kind, 0), subject.asked)
             for kind, number in _by_type(bought).items()
         )
 
-    def _judge(self, kind: str, sure: int, number: int, used: int, quotas: Mapping[str, float]) -> Outcome:
+    def _judge(self, kind: str, sure: int, number: int, used: int, account: Account) -> Outcome:
         quota = f"{kind} for cluster usage"
-        answer = compared(quota, number, used, quotas.get(quota))
-        without_plan = compared(quota, sure, used, quotas.get(quota))
+        allowed = of_sagemaker(account, quota)
+        answer, without_plan = (compared(quota, needed, used, allowed) for needed in (number, sure))
         if answer.verdict is without_plan.verdict:
             return answer
         said = f"{answer.found}; AWS does not say whether the nodes of a training plan count"
@@ -109,12 +116,12 @@ class QuotaSpotInstances(Check):
 
     def run(self, subject: Subject) -> Outcome:
         """Every type. What other clusters use of it cannot be told from their on-demand nodes."""
-        quotas = sagemaker_quotas(subject.asked)
         wanted = _by_type([group for group in subject.config.groups() if _is_spot(group)])
-        names = {kind: f"{kind} for cluster spot instance usage" for kind in wanted}
-        return together(
-            compared(names[kind], number, 0, quotas.get(names[kind])) for kind, number in wanted.items()
-        )
+        return together(self._judge(kind, number, subject.asked) for kind, number in wanted.items())
+
+    def _judge(self, kind: str, number: int, account: Account) -> Outcome:
+        quota = f"{kind} for cluster spot instance usage"
+        return compared(quota, number, 0, of_sagemaker(account, quota))
 
 
 class QuotaInstancesPerCluster(Check):
@@ -129,7 +136,7 @@ class QuotaInstancesPerCluster(Check):
     def run(self, subject: Subject) -> Outcome:
         """All groups together."""
         nodes = sum(_by_type(subject.config.groups()).values())
-        return compared(PER_CLUSTER, nodes, 0, sagemaker_quotas(subject.asked).get(PER_CLUSTER))
+        return compared(PER_CLUSTER, nodes, 0, of_sagemaker(subject.asked, PER_CLUSTER))
 
 
 class QuotaInstancesTotal(Check):
@@ -145,7 +152,7 @@ class QuotaInstancesTotal(Check):
         """All groups, beside all other clusters."""
         nodes = sum(_by_type(subject.config.groups()).values())
         used = sum(other_nodes(subject).values())
-        return compared(IN_ALL, nodes, used, sagemaker_quotas(subject.asked).get(IN_ALL))
+        return compared(IN_ALL, nodes, used, of_sagemaker(subject.asked, IN_ALL))
 
 
 class QuotaVolumeSize(Check):
@@ -163,7 +170,7 @@ class QuotaVolumeSize(Check):
 
     def run(self, subject: Subject) -> Outcome:
         """The largest of all groups."""
-        return compared(VOLUME, _largest_volume(subject), 0, sagemaker_quotas(subject.asked).get(VOLUME))
+        return compared(VOLUME, _largest_volume(subject), 0, of_sagemaker(subject.asked, VOLUME))
 
 
 def _largest_volume(subject: Subject) -> int:

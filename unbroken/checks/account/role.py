@@ -19,7 +19,7 @@ SERVICE = "sagemaker.amazonaws.com"
 
 
 def bundle_needs(subject: Subject) -> Iterator[Need]:
-    """Reading the lifecycle bundle, at the place that the cluster's template names."""
+    """Reading the lifecycle bundle, where the cluster's template says, with the key it is encrypted with."""
     where = place(subject)
     scripts = set()
     for cluster in all_resources(subject.known_templates, "AWS::SageMaker::Cluster"):
@@ -32,6 +32,9 @@ def bundle_needs(subject: Subject) -> Iterator[Need]:
         bucket = script.partition("/")[0]
         yield Need(("s3:ListBucket",), f"arn:{where.partition}:s3:::{bucket}")
         yield Need(("s3:GetObject",), f"arn:{where.partition}:s3:::{script}")
+    key = subject.config.encryption.kms_key
+    if key.startswith("arn:"):
+        yield Need(("kms:Decrypt",), key)
 
 
 class PermissionsNodes(Check):

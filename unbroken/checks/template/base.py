@@ -25,7 +25,7 @@ def every(things: list[Resource], wrong: Iterable[Resource], what: str, fix: str
     named = [str(resource) for resource in wrong]
     if named:
         return failed(f"not so for {listed(named)}", fix)
-    return passed(f"all {len(things)} {what}" if things else f"no {what} in the templates")
+    return passed(f"all {what}: {len(things)}" if things else f"no {what} in the templates")
 
 
 def statements(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

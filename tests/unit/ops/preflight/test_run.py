@@ -99,7 +99,8 @@ def test_an_account_that_may_not_be_asked_is_unknown_and_not_ok(
     report = preflight(Request(str(cluster_file), "aws"), display)
     assert report.verdict is Verdict.UNKNOWN
     assert (report.exit_code(allow_unknown=False), report.exit_code(allow_unknown=True)) == (1, 0)
-    assert "UNKNOWN quota-instances" in display.told
+    assert "UNKNOWN account-identity" in display.told
+    assert any(one.id == "quota-instances" and not one.on_purpose for one in report.left_out)
 
 
 def test_offline_asks_nothing_and_says_so(quick: None, cluster_file: Path) -> None:
