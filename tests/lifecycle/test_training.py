@@ -18,8 +18,8 @@ def test_it_arrives_under_its_hash_and_is_current(make_lab: MakeLab, training: r
     lab = make_lab()
     assert lab.run() == 0
     assert root(lab).joinpath("current").readlink() == Path(training.content_hash)
-    assert (root(lab) / "current/training/config.py").read_bytes() == (
-        training.path / "training/config.py"
+    assert (root(lab) / "current/training/pretrain.py").read_bytes() == (
+        training.path / "training/pretrain.py"
     ).read_bytes()
     assert {p.name for p in root(lab).iterdir()} == {training.content_hash, "current"}, "nothing left aside"
 
@@ -49,9 +49,9 @@ def test_a_refused_download_fails_with_the_clients_words(make_lab: MakeLab) -> N
 
 def test_a_download_that_lacks_a_file_is_refused(make_lab: MakeLab) -> None:
     lab = make_lab()
-    next(lab.host.machine.s3.rglob("config.py")).unlink()
+    next(lab.host.machine.s3.rglob("pretrain.py")).unlink()
     assert lab.run() == 1
-    assert "did not arrive whole: training/config.py is missing or differs" in lab.last()["error"]
+    assert "did not arrive whole: training/pretrain.py is missing or differs" in lab.last()["error"]
     assert list(root(lab).iterdir()) == []
 
 
@@ -66,7 +66,7 @@ def test_a_download_of_another_version_is_refused(make_lab: MakeLab) -> None:
 def test_a_damaged_copy_is_fetched_again(make_lab: MakeLab) -> None:
     lab = make_lab()
     assert lab.run() == 0
-    damaged = root(lab) / "current/training/config.py"
+    damaged = root(lab) / "current/training/pretrain.py"
     whole = damaged.read_text()
     damaged.write_text("changed")
     assert lab.run() == 0

@@ -11,6 +11,7 @@ from typing import Any
 from host_setup.system import answers, drop_in, must, restarting, wait
 
 ETC = Path("/opt/slurm/etc")
+LOG = Path("/var/log/slurm/slurmdbd.log")
 PORT = 6819
 SLURM_CONF_SECONDS = 60.0
 DATABASE_SECONDS = 60.0
@@ -22,7 +23,7 @@ DbdHost={name}
 DbdAddr={address}
 DbdPort={port}
 SlurmUser=slurm
-LogFile=/var/log/slurm/slurmdbd.log
+LogFile={log}
 StorageType=accounting_storage/mysql
 StorageHost={storage[host]}
 StoragePort={storage[port]}
@@ -80,8 +81,8 @@ def _start(address: str, storage: Mapping[str, Any]) -> None:
     conf = ETC / "slurmdbd.conf"
     conf.touch(mode=0o600)
     name = must("hostname").strip()
-    conf.write_text(CONF.format(name=name, address=address, port=PORT, storage=storage))
+    conf.write_text(CONF.format(name=name, address=address, port=PORT, storage=storage, log=LOG))
     must("chown", "slurm:slurm", str(conf))
     drop_in("slurmdbd.service", restarting("mariadb.service" if storage["host"] == "localhost" else ""))
     must("systemctl", "enable", "--now", "slurmdbd")
-    wait("slurmdbd", lambda: answers(address, PORT), UP_SECONDS)
+    wait("slurmdbd", lambda: answers(address, PORT), UP_SECONDS, LOG)

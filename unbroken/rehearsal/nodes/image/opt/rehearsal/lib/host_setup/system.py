@@ -25,12 +25,14 @@ def must(*argv: str, timeout: float = 60.0) -> str:
     return done.out
 
 
-def wait(what: str, ready: Callable[[], bool], seconds: float) -> None:
-    """Poll until something holds; raises SetupFailed after so many seconds."""
+def wait(what: str, ready: Callable[[], bool], seconds: float, log: Path | None = None) -> None:
+    """Poll until something holds; after so many seconds raise SetupFailed with a log's last line."""
     deadline = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > deadline:
-            raise SetupFailed(f"{what}: not within {seconds:.0f} s")
+            lines = log.read_text(errors="replace").splitlines() if log and log.exists() else []
+            said = f"; {log} ends: {lines[-1]}" if lines else ""
+            raise SetupFailed(f"{what}: not within {seconds:.0f} s{said}")
         time.sleep(POLL_SECONDS)
 
 
