@@ -15,6 +15,7 @@ import ministack.services.cloudformation.stacks as stacks
 import ministack.services.cloudwatch as cloudwatch
 import ministack.services.ec2 as ec2
 import ministack.services.iam as iam
+import ministack.services.s3 as s3
 import pytest
 from ministack.core import router
 
@@ -67,6 +68,7 @@ def test_stacks_touch_resources_by_names_of_their_module() -> None:
 
 def test_small_services() -> None:
     assert set(SIMULATIONS) <= set(iam._IAM_HANDLERS)
+    assert callable(s3._resolve_sse_write_headers) and callable(s3._bucket_default_sse_headers)
     assert callable(cloudwatch._store_datum) and "monitoring" in ministack.app.SERVICE_HANDLERS
 
 

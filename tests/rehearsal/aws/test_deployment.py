@@ -133,6 +133,18 @@ def test_a_bucket_with_objects_stays(stacks: Stacks, client: Client) -> None:
     assert stacks.delete(made.name).status == "DELETE_COMPLETE"
 
 
+def test_an_upload_may_leave_the_key_to_the_bucket(stacks: Stacks, client: Client) -> None:
+    default = {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms"}}
+    encryption = {"ServerSideEncryptionConfiguration": [default]}
+    parts = {"Bucket": resource("AWS::S3::Bucket", BucketEncryption=encryption)}
+    made = stacks.create(parts, {"Bucket": ref("Bucket")})
+    s3, bucket = client("s3"), made.outputs["Bucket"]
+    s3.put_object(Bucket=bucket, Key="asset", Body=b"x", ServerSideEncryption="aws:kms")
+    assert s3.head_object(Bucket=bucket, Key="asset")["ServerSideEncryption"] == "aws:kms"
+    s3.delete_object(Bucket=bucket, Key="asset")
+    assert stacks.delete(made.name).status == "DELETE_COMPLETE"
+
+
 def test_filters_decide_by_the_last_match() -> None:
     files = {"a.txt": b"", "b/c.txt": b"", "d.sh": b""}
     assert list(selected(files, ["*"], ["b/*"])) == ["b/c.txt"]

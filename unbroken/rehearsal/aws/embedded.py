@@ -71,6 +71,7 @@ class EmbeddedAws:
         stack_events.StackEvents().install()
         settling.install()
         iam.install()
+        s3.install()
         metrics.install(self.fsx)
         wire.install("fsx", fsx_api.TARGET_PREFIX, fsx_api.FsxApi(self.fsx))
         register(

@@ -5,10 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import ministack.services.s3 as s3
 from botocore.exceptions import ClientError
 
 from unbroken.rehearsal.aws.clients import Clients
 from unbroken.rehearsal.aws.handlers import Amendment, Properties, ResourceError, tag_list
+
+KEY_HEADER = "x-amz-server-side-encryption-aws-kms-key-id"
+MANAGED_KEY = "alias/aws/s3"
+"""What S3 uses where aws:kms is asked for without a key (S3 user guide, "Using SSE-KMS")."""
+
+
+def install() -> None:
+    """Let an upload ask for aws:kms without naming a key, as cdk does: the bucket's, else the managed one."""
+    original = s3._resolve_sse_write_headers
+
+    def resolve(headers: Mapping[str, str], bucket: str) -> Any:
+        if headers.get("x-amz-server-side-encryption") == "aws:kms" and not headers.get(KEY_HEADER):
+            key = s3._bucket_default_sse_headers(bucket).get(KEY_HEADER, MANAGED_KEY)
+            headers = {**headers, KEY_HEADER: key}
+        return original(headers, bucket)
+
+    s3._resolve_sse_write_headers = resolve
 
 
 def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
