@@ -21,6 +21,7 @@ from pathlib import Path
 
 from training import config
 from training.launch.supervise import EXIT_CANNOT_START, Supervisor, supervise
+from training.model.shape import choose
 
 _POLL_SECONDS = 0.02
 _GRACE_SECONDS = 30.0
@@ -32,6 +33,7 @@ class LocalStep:
 
     job_file: Path
     num_ranks: int
+    overrides: list[str] = field(default_factory=list)
     kill_rank: int | None = None
     at_step: int = 0
     _ranks: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -61,7 +63,7 @@ class LocalStep:
             "GLOO_SOCKET_IFNAME": "lo",
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
         }
-        command = [sys.executable, "-m", "training.pretrain", "--config", str(self.job_file)]
+        command = [sys.executable, "-m", "training.pretrain", "--config", str(self.job_file), *self.overrides]
         return subprocess.Popen(command, env=environment)
 
     def _wait(self) -> int:
@@ -112,16 +114,17 @@ def main(arguments: list[str] | None = None) -> int:
         "--kill-rank", type=int, help="kill this rank once, to see the run go on without a loss"
     )
     parser.add_argument("--at-step", type=int, default=1, help="when to kill it")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
     options = parser.parse_args(arguments)
     try:
-        config.load(options.config)
+        choose(config.load(options.config, options.overrides), options.config.absolute().parent)
     except config.JobConfigError as error:
         print(error, file=sys.stderr)
         return EXIT_CANNOT_START
     if options.ranks < 1 or (options.kill_rank is not None and not 0 <= options.kill_rank < options.ranks):
         print("local: --ranks must be 1 or more, and --kill-rank one of 0 to ranks - 1", file=sys.stderr)
         return EXIT_CANNOT_START
-    step = LocalStep(options.config, options.ranks, options.kill_rank, options.at_step)
+    step = LocalStep(options.config, options.ranks, options.overrides, options.kill_rank, options.at_step)
     return supervise(Supervisor(options.config.absolute().parent / "run", step))
 
 

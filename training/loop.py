@@ -24,6 +24,7 @@ from training.checkpoint.saving import Checkpoints, Position
 from training.config import JobConfig
 from training.data.samples import SampleIndex, Tokens, TooLittleText, text_path
 from training.model.build import build
+from training.model.shape import choose
 from training.model.shard import shard
 from training.model.values import initialise
 from training.runstate import RunState
@@ -51,6 +52,7 @@ class Trainer:
         self.device = device
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.run_directory = directory / "run"
+        self.chosen = choose(config, directory)
         self.samples = SampleIndex(text_path(config.dataset, directory), config.context_length, config.seed)
         self.checkpoints = Checkpoints(
             directory / "checkpoints", config.digest(), config.keep_checkpoints, self.log
@@ -168,11 +170,11 @@ class Trainer:
             )
 
     def _build(self, mesh: DeviceMesh) -> nn.Module:
-        model = build(self.config)
+        model = build(self.chosen.shape)
         count = sum(parameter.numel() for parameter in model.parameters())
         self.log(f"Created model with total parameters: {count} ({count / 1e9:.2f} B)")
-        shard(model, self.config, mesh)
-        initialise(model, self.config, self.device)
+        shard(model, self.chosen.shape, self.config, mesh)
+        initialise(model, self.chosen.shape, self.config.seed, self.device)
         self.log("Wrapped model with FSDP")
         return model.train()
 

@@ -1,5 +1,6 @@
-"""Entry point of a rank: `python -m training.pretrain --config job.yaml`, started by torchrun or
-training.local.
+"""Entry point of a rank: `python -m training.pretrain --config job.yaml [key=value ...]`, started by
+torchrun or training.local. Values given on the command line go over those of the job file; they are no
+options, since torchrun takes for its own what abbreviates one of its options.
 
 Exit codes: 0 trained to the end; 1 failed, the reason in run/failures/ and on stderr; 2 could not start,
 because of the job file or the way it was started; 3 told to stop by a signal, and a checkpoint of that step
@@ -19,6 +20,7 @@ from typing import NoReturn
 
 from training import runstate
 from training.config import JobConfig, JobConfigError, load
+from training.model.shape import choose
 from training.runstate import RunState
 
 EXIT_DONE, EXIT_FAILED, EXIT_CANNOT_START, EXIT_PREEMPTED = 0, 1, 2, 3
@@ -30,9 +32,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one rank; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m training.pretrain")
     parser.add_argument("--config", type=Path, required=True, help="the job file, job.yaml")
-    path: Path = parser.parse_args(arguments).config
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
+    options = parser.parse_args(arguments)
+    path: Path = options.config
     try:
-        config = load(path)
+        config = load(path, options.overrides)
+        choose(config, path.absolute().parent)
     except JobConfigError as error:
         print(error, file=sys.stderr)
         return EXIT_CANNOT_START

@@ -27,7 +27,7 @@ def test_all_problems_come_at_once() -> None:
         "num_steps: 'x'",
         "too few",
         "beta1: 1.5",
-        "mathstral-7b, tiny",
+        "mathstral-7b, llama3-8b",
     ):
         assert part in said
 
@@ -37,7 +37,8 @@ def test_all_problems_come_at_once() -> None:
     [
         ({"num_steps": True}, "not a whole number"),
         ({"num_steps": 1.5}, "not a whole number"),
-        ({"activation_checkpointing": 1}, "not true or false"),
+        ({"activation_checkpointing": 1}, "write true or false; or use one of full, selective"),
+        ({"reshard_after_forward": 1}, "not true or false"),
         ({"learning_rate": "fast"}, "not a number"),
         ({"learning_rate": float("nan")}, "not above 0"),
         ({"learning_rate": float("inf")}, "not a finite number"),
@@ -50,6 +51,20 @@ def test_all_problems_come_at_once() -> None:
 )
 def test_each_rule(values: dict[str, object], part: str) -> None:
     assert part in problems(**values)
+
+
+def test_values_of_the_command_line_go_over_the_files() -> None:
+    config = parse({"num_steps": 3, "seed": 1}, overrides=["num_steps=4", "rope_theta=1e6", "weights=a=b"])
+    assert (config.num_steps, config.seed, config.rope_theta, config.weights) == (4, 1, 1e6, "a=b")
+
+
+def test_problems_name_the_place_they_come_from() -> None:
+    with pytest.raises(JobConfigError) as caught:
+        parse({"sede": 1}, "job.yaml", ["num_steps=x", "num_steps"])
+    said = str(caught.value)
+    assert "job.yaml: sede: not a setting" in said
+    assert "command line: num_steps: 'x' is not a whole number" in said
+    assert "'num_steps' is not key=value" in said
 
 
 def test_numbers_that_yaml_reads_as_text_are_numbers(tmp_path: Path) -> None:

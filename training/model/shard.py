@@ -13,11 +13,12 @@ from torch.utils.checkpoint import checkpoint
 
 from training.config import JobConfig
 from training.model.build import layers
+from training.model.presets import Shape
 
 
-def shard(model: nn.Module, config: JobConfig, mesh: DeviceMesh) -> None:
+def shard(model: nn.Module, shape: Shape, config: JobConfig, mesh: DeviceMesh) -> None:
     """Split every layer over the ranks; dropout and activation checkpointing are put in first."""
-    _add_dropout(model, config)
+    _add_dropout(model, shape)
     policy = MixedPrecisionPolicy()
     if config.precision == "bf16":
         policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
@@ -28,12 +29,13 @@ def shard(model: nn.Module, config: JobConfig, mesh: DeviceMesh) -> None:
     fully_shard(model, mesh=mesh, mp_policy=policy)
 
 
-def _add_dropout(model: nn.Module, config: JobConfig) -> None:
+def _add_dropout(model: nn.Module, shape: Shape) -> None:
     """Dropout on the embedding and on what each layer adds; the library has neither."""
-    _dropout_after(model.get_submodule("model.embed_tokens"), config.embedding_dropout)
+    _dropout_after(model.get_submodule("model.embed_tokens"), shape.embedding_dropout)
     for layer in layers(model):
-        _dropout_after(layer.get_submodule("self_attn"), config.residual_dropout)
-        _dropout_after(layer.get_submodule("mlp"), config.residual_dropout)
+        _dropout_after(layer.get_submodule("self_attn"), shape.residual_dropout)
+        _dropout_after(layer.get_submodule("mlp"), shape.residual_dropout)
+    _dropout_after(model.get_submodule("model.norm"), shape.summary_dropout)
 
 
 def _dropout_after(module: nn.Module, probability: float) -> None:

@@ -11,11 +11,12 @@ from typing import Any
 import torch
 from torch import nn
 from torch.distributed.tensor import DTensor, distribute_tensor
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from training.config import JobConfig
+from training.model.presets import Shape
 
 
-def initialise(model: nn.Module, config: JobConfig, device: torch.device) -> None:
+def initialise(model: nn.Module, shape: Shape, seed: int, device: torch.device) -> None:
     """Take the memory and fill it: weights normal, norms one, and the rotary frequencies computed again.
 
     The buffers matter: they are not in checkpoints, and after `to_empty` they hold whatever the memory held.
@@ -23,7 +24,7 @@ def initialise(model: nn.Module, config: JobConfig, device: torch.device) -> Non
     model.to_empty(device=device)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            _fill(parameter, _initial_value(name, parameter, config, device))
+            _fill(parameter, _initial_value(name, parameter, shape.initializer_range, seed, device))
         filled = {id(buffer) for module in model.modules() for buffer in _fill_rotary(module)}
     missed = [name for name, buffer in model.named_buffers() if id(buffer) not in filled]
     if missed:
@@ -31,13 +32,13 @@ def initialise(model: nn.Module, config: JobConfig, device: torch.device) -> Non
 
 
 def _initial_value(
-    name: str, parameter: nn.Parameter, config: JobConfig, device: torch.device
+    name: str, parameter: nn.Parameter, deviation: float, seed: int, device: torch.device
 ) -> torch.Tensor:
     if parameter.dim() == 1:  # the scale of a norm
         return torch.ones(parameter.shape, device=device)
-    generator = torch.Generator(device).manual_seed(zlib.crc32(name.encode()) + (config.seed << 32))
+    generator = torch.Generator(device).manual_seed(zlib.crc32(name.encode()) + (seed << 32))
     value = torch.empty(parameter.shape, device=device)
-    return value.normal_(0.0, config.initializer_range, generator=generator)
+    return value.normal_(0.0, deviation, generator=generator)
 
 
 def _fill(parameter: nn.Parameter, value: torch.Tensor) -> None:
@@ -49,10 +50,11 @@ def _fill(parameter: nn.Parameter, value: torch.Tensor) -> None:
 
 
 def _fill_rotary(module: nn.Module) -> list[torch.Tensor]:
-    if not hasattr(module, "compute_default_rope_parameters"):
+    if not hasattr(module, "original_inv_freq"):
         return []
     rotary: Any = module
-    frequencies, _scaling = rotary.compute_default_rope_parameters(rotary.config)
+    compute = ROPE_INIT_FUNCTIONS.get(rotary.rope_type, rotary.compute_default_rope_parameters)
+    frequencies, rotary.attention_scaling = compute(rotary.config)
     buffers = [rotary.inv_freq, rotary.original_inv_freq]
     for buffer in buffers:
         buffer.copy_(frequencies)

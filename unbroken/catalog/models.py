@@ -22,4 +22,10 @@ class Shape:
         return 12 * self.parameters
 
 
-SHAPES = {"mathstral-7b": Shape(7_248_023_552, 32, 4096), "tiny": Shape(123_200, 2, 64)}
+SHAPES = {
+    "mathstral-7b": Shape(7_248_023_552, 32, 4096),
+    "llama3-8b": Shape(8_030_261_248, 32, 4096),
+    "llama3-70b": Shape(70_553_706_496, 80, 8192),
+    "tiny": Shape(123_200, 2, 64),
+    "tiny-llama": Shape(98_624, 2, 64),
+}

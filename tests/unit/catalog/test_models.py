@@ -8,7 +8,7 @@ from unbroken.catalog.models import SHAPES, Shape
 
 def test_the_shapes_are_the_trainers() -> None:
     assert {
-        name: Shape(each.num_parameters, each.num_hidden_layers, each.hidden_size)
+        name: Shape(each.num_parameters, each.shape.num_hidden_layers, each.shape.hidden_size)
         for name, each in PRESETS.items()
     } == SHAPES
 

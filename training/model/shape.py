@@ -1,0 +1,106 @@
+"""Which model a job trains: the preset's shape with the job's own values, or that of the loaded weights.
+
+Weights bring their own config.json. What the job says otherwise is refused with both values: another rotary
+base, for one, damages weights without an error anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from training.config import JobConfig, JobConfigError, Problem
+from training.model import published
+from training.model.presets import PRESETS, SCRATCH, Shape
+
+_FROM_JOB = tuple(field.name for field in fields(Shape) if field.name in JobConfig.__dataclass_fields__)
+_SIZES = (
+    "model_type vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads "
+    "num_key_value_heads head_dim rope_theta rope_scaling rotary_fraction rms_norm_eps tie_word_embeddings"
+).split()
+
+
+@dataclass(frozen=True)
+class Model:
+    """The shape to build and where its values come from; no weights: random ones."""
+
+    shape: Shape
+    weights: Path | None
+
+
+def choose(config: JobConfig, directory: Path) -> Model:
+    """The model of a job whose file lies in `directory`. Reads config.json where there are weights.
+
+    Raises JobConfigError where weights are not on this machine, or the job contradicts them.
+    """
+    preset = PRESETS[config.preset]
+    weights = config.weights or preset.weights
+    if weights == SCRATCH:
+        shape = replace(preset.shape, **_own_values(config))
+        if config.hidden_size or config.num_attention_heads:
+            shape = replace(shape, head_dim=shape.hidden_size // shape.num_attention_heads)
+        return _refuse(_impossible(shape), Model(shape, None))
+    try:
+        path = published.find(weights, directory)
+        shape = published.read_shape(path)
+    except (OSError, ValueError) as error:
+        hint = "fetch them once: python -m training.model.published NAME; or set `weights: scratch`"
+        return _refuse([Problem("weights", str(error), hint)])
+    return _refuse(contradictions(config, shape, path), Model(shape, path))
+
+
+def contradictions(config: JobConfig, shape: Shape, path: Path) -> list[Problem]:
+    """Where the job's own values, or its preset's sizes, differ from those of the weights."""
+    theirs = "{key} is {ours} here and {found} in " + str(path / "config.json")
+    hint = "leave it out to train as the weights were made, or set `weights: scratch`"
+    own, preset = _own_values(config), PRESETS[config.preset].shape
+    found = [
+        Problem(key, theirs.format(key=key, ours=ours, found=getattr(shape, key)), hint)
+        for key, ours in own.items()
+        if not _same(ours, getattr(shape, key))
+    ]
+    for key in _SIZES:
+        ours, given = getattr(preset, key), getattr(shape, key)
+        if not _same(ours, given) and key not in own:
+            text = theirs.format(key=key, ours=ours, found=given)
+            found.append(
+                Problem("preset", text, f"{config.preset} is another model; name that of the weights")
+            )
+    if config.context_length > shape.max_context_length:
+        text = f"{config.context_length} is longer than the weights' {shape.max_context_length}"
+        found.append(Problem("context_length", text, f"use at most {shape.max_context_length}"))
+    return found
+
+
+def _same(ours: Any, theirs: Any) -> bool:
+    if isinstance(ours, float):  # a rotary base may have been written as a power
+        return math.isclose(ours, theirs)
+    return bool(ours == theirs)
+
+
+def _own_values(config: JobConfig) -> dict[str, Any]:
+    pairs = ((name, getattr(config, name)) for name in _FROM_JOB)
+    return {name: value for name, value in pairs if value is not None}
+
+
+def _impossible(shape: Shape) -> list[Problem]:
+    """Sizes that no attention layer can have."""
+    found = []
+    if shape.hidden_size % shape.num_attention_heads or shape.head_dim % 2:
+        text = f"{shape.num_attention_heads} heads do not share {shape.hidden_size} evenly, two by two"
+        found.append(Problem("num_attention_heads", text, "give a divisor that leaves an even head"))
+    if shape.num_attention_heads % shape.num_key_value_heads:
+        text = f"{shape.num_key_value_heads} does not divide {shape.num_attention_heads} heads"
+        found.append(Problem("num_key_value_heads", text, "give a divisor of num_attention_heads"))
+    if not (turned := shape.head_dim * shape.rotary_fraction / 2) or turned % 1:
+        text = f"{shape.rotary_fraction} of a head of {shape.head_dim} is not a number of pairs"
+        found.append(Problem("rotary_fraction", text, "give a part such as 0.25, 0.5 or 1"))
+    return found
+
+
+def _refuse(problems: list[Problem], otherwise: Model | None = None) -> Model:
+    if problems or otherwise is None:
+        raise JobConfigError("job.yaml", problems)
+    return otherwise
