@@ -34,7 +34,7 @@ def deploy(target: Target, cdk: Cdk, assembly: Assembly, config: ClusterConfig, 
 def _keep_no_log_for_ever(target: Target, config: ClusterConfig, watch: Watch, told: Told) -> None:
     """Also after a failure: the service has made the nodes' log group by then, without retention."""
     try:
-        group = take_over(target, config.name, config.logs, watch.lifecycle.since or sys.maxsize)
+        group = take_over(target, config.name, config.logs, watch.lifecycle.began or sys.maxsize)
     except AwsError as error:
         told(f"the retention of the nodes' log group could not be set: {error}")
         return

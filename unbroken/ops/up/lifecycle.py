@@ -27,8 +27,9 @@ class LifecycleLog:
 
     def __init__(self, aws: Aws, cluster: str) -> None:
         self._aws, self._cluster = aws, cluster
-        self.since = 0
+        self.began = 0
         """Milliseconds since 1970; 0 while nothing began."""
+        self._since = 0
         self._seen: set[str] = set()
         self.tails: dict[str, deque[str]] = {}
         self.failed: dict[str, str] = {}
@@ -36,18 +37,19 @@ class LifecycleLog:
 
     def begin(self, moment: datetime) -> None:
         """Leave out what is older; safe to repeat."""
-        self.since = max(self.since, int(moment.timestamp() * 1000))
+        self.began = int(moment.timestamp() * 1000)
+        self._since = max(self._since, self.began)
 
     def read(self) -> list[str]:
         """What is new, step by step: ``<node>: <step> <result>``."""
         groups = log_groups(self._aws, self._cluster)
         if not groups:
             return []
-        lines = self._aws.logs.lines(groups[-1].name, self.since, STREAMS)
+        lines = self._aws.logs.lines(groups[-1].name, self._since, STREAMS)
         told = [self._take(line) for line in lines if line.id not in self._seen]
         if lines:
-            self.since = lines[-1].time
-            self._seen = {line.id for line in lines if line.time == self.since}
+            self._since = lines[-1].time
+            self._seen = {line.id for line in lines if line.time == self._since}
         return [words for words in told if words]
 
     def _take(self, line: LogLine) -> str:
