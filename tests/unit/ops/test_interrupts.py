@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -42,3 +44,21 @@ def test_cleaning_up_is_not_interrupted() -> None:
         os.kill(os.getpid(), signal.SIGINT)
     assert said == ["cleaning up; this takes a few seconds"]
     assert not answers.interrupted
+
+
+def test_the_second_ctrl_c_ends_at_once() -> None:
+    """The first raises, so that it can be explained; the second does not wait for the explanation."""
+    code = (
+        "import os, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from unbroken.ops.interrupts import Interrupted, twice_ends\n"
+        "with twice_ends():\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    except Interrupted:\n"
+        "        print('first', flush=True)\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    print('never')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("first\n", 130), done.stderr
