@@ -70,11 +70,11 @@ def _groups(clients: Clients) -> list[Mapping[str, Any]]:
 
 def _rules(clients: Clients) -> Iterable[str]:
     """Rules by which a group lets another one in or out: one of ours can be in somebody else's group."""
-    for group in _groups(clients):
-        for direction in ("IpPermissions", "IpPermissionsEgress"):
-            pairs = [pair for rule in group[direction] for pair in rule.get("UserIdGroupPairs", ())]
-            for pair in pairs:
-                yield f"{direction} from {pair['GroupId']} of {group['GroupId']}"
+    ours = {group["GroupId"] for group in _groups(clients)}
+    pages = clients.ec2.get_paginator("describe_security_group_rules").paginate()
+    for rule in (rule for page in pages for rule in page["SecurityGroupRules"]):
+        if rule["GroupId"] in ours and "ReferencedGroupInfo" in rule:
+            yield f"{rule['SecurityGroupRuleId']} of {rule['GroupId']}"
 
 
 def _route_tables(clients: Clients) -> Iterable[str]:
