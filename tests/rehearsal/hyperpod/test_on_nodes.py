@@ -40,8 +40,10 @@ PARAMETERS = {
     "controller_group": "head",
     "worker_groups": [{"instance_group_name": "workers", "partition_name": "dev"}],
 }
+LOGS = {"VpcEndpointType": "Interface"}
 TRUST = {"Effect": "Allow", "Principal": {"Service": "sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"}
-READ = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": "*"}
+BESIDES = ["ec2:*NetworkInterface*", "ec2:Describe*", "ec2:CreateTags", "logs:*"]
+READ = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket", *BESIDES], "Resource": "*"}
 
 
 class Account:
@@ -52,7 +54,14 @@ class Account:
         self.sagemaker, self.logs = self.client("sagemaker"), self.client("logs")
         ec2, s3 = self.client("ec2"), self.client("s3")
         vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        tables = ec2.describe_route_tables(Filters=[{"Name": "vpc-id", "Values": [vpc]}])["RouteTables"]
+        for service in ("s3", "logs"):
+            name = f"com.amazonaws.{REGION}.{service}"
+            ids = [table["RouteTableId"] for table in tables]
+            kind = {"VpcEndpointType": "Gateway", "RouteTableIds": ids} if service == "s3" else LOGS
+            ec2.create_vpc_endpoint(VpcId=vpc, ServiceName=name, **kind)
         self.subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.128.0/24")["Subnet"]["SubnetId"]
+        self.other = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.64.0/24")["Subnet"]["SubnetId"]
         self.group = ec2.create_security_group(GroupName="nodes", Description="nodes", VpcId=vpc)["GroupId"]
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
         files = {
@@ -95,11 +104,17 @@ class Account:
                         "SourceS3Uri": f"s3://{BUCKET}/{PREFIX}/",
                         "OnCreate": "on_create.sh",
                     },
+                    **self.place(group),
                 }
                 for group in ("head", "workers")
             ],
             VpcConfig={"Subnets": [self.subnet], "SecurityGroupIds": [self.group]},
         )
+
+    def place(self, group: str) -> dict[str, Any]:
+        """Workers have a subnet of their own."""
+        own = {"Subnets": [self.other], "SecurityGroupIds": [self.group]}
+        return {"OverrideVpcConfig": own} if group == "workers" else {}
 
     def settled(self, name: str) -> dict[str, Any]:
         def look() -> dict[str, Any] | None:
@@ -154,6 +169,8 @@ def test_create_reboot_replace_delete(account: Account) -> None:
     lines = [event["message"] for event in events["events"]]
     assert lines == [messages.LOG_DOWNLOADING, "active", "hello", messages.LOG_SUCCEEDED]
 
+    assert first["ip"].startswith("10.0.64."), "the worker is in its group's own subnet"
+    assert account.on_worker("ping -c 1 -W 2 10.0.128.10 >/dev/null && echo reached") == "reached"
     nodes = [first["instance_id"]]
     answer = account.sagemaker.batch_reboot_cluster_nodes(ClusterName="on-nodes", NodeIds=nodes)
     assert answer["Successful"] == nodes
@@ -176,7 +193,7 @@ def test_create_reboot_replace_delete(account: Account) -> None:
 
 
 def test_a_role_that_may_not_read_fails_the_boot(account: Account) -> None:
-    account.create("denied", account.role("reads-nothing"))
+    account.create("denied", account.role("reads-nothing", {**READ, "Action": BESIDES}))
     found = account.settled("denied")
     assert (found["ClusterStatus"], found["FailureMessage"]) == ("Failed", messages.LIFECYCLE_FAILED)
     account.sagemaker.delete_cluster(ClusterName="denied")

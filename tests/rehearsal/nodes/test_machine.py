@@ -159,6 +159,20 @@ def test_mount_lustre_fails_as_the_real_one(node: NamespaceMachine, source: str,
     assert node.run(["mountpoint", "-q", "/mnt/x"], timeout=10).returncode != 0
 
 
+def test_mount_nfs_is_shared_too_and_fails_as_the_real_one(pair: Pair, machines: NamespaceMachines) -> None:
+    name = "fs-0def.fsx.us-west-2.amazonaws.com"
+    machines.attach_home("fs-0def", name, 16)
+    for machine in pair:
+        out(machine, "mkdir", "-p", "/homes", "/mnt/y")
+        out(machine, "mount", "-t", "nfs", "-o", "noatime,nfsvers=4.2", f"{name}:/fsx", "/homes")
+    pair[0].put("/homes/shared", b"data")
+    assert pair[1].get("/homes/shared") == b"data"
+    assert out(pair[1], "findmnt", "-n", "-o", "SOURCE", "/homes") == f"{name}:/fsx"
+    for source, said in ((f"{name}:/nope", "No such file or directory"), ("gone:/fsx", "Failed to resolve")):
+        result = pair[0].run(["mount", "-t", "nfs", source, "/mnt/y"], timeout=10)
+        assert result.returncode == 32 and said in result.stderr
+
+
 def test_a_file_system_attached_later_reaches_running_nodes(
     node: NamespaceMachine, machines: NamespaceMachines
 ) -> None:

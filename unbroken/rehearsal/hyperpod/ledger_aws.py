@@ -138,5 +138,8 @@ AWS_BEHAVIOURS: list[Behaviour] = [
     _entry(227, "inferred", _OWN,
            "Not emulated and refused with a message that says so, never an empty answer: prices, service "
            "quotas, IAM's simulator, Identity Center, the tagging API and every service not named here."),
+    _entry(260, "documented", "VPC user guide, NAT gateways and VPC endpoints",
+           "A node's call gets no answer where its subnet has neither a NAT gateway nor an endpoint of that "
+           "service."),
 ]
 # fmt: on
