@@ -7,7 +7,7 @@ pretrain.py's work.
 
 from __future__ import annotations
 
-import contextlib
+import os
 import time
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -17,16 +17,18 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh
 
 from training import rng, runstate
 from training.checkpoint.saving import Checkpoints, Position
 from training.config import JobConfig
 from training.data.samples import SampleIndex, Tokens, TooLittleText, text_path
+from training.model import weights
 from training.model.build import build
 from training.model.shape import choose
-from training.model.shard import shard
-from training.model.values import initialise
+from training.model.shard import make_mesh, parameter_device, shard
+from training.model.values import allocate, initialise
+from training.optim import adamw
 from training.runstate import RunState
 from training.schedule import learning_rate
 from training.stop import StopWish
@@ -76,13 +78,14 @@ class Trainer:
 
     def start(self) -> None:
         """Build the model, load the newest good checkpoint, and only then set the random state."""
-        mesh = init_device_mesh(self.device.type, (self.world,))
-        self.model = self._build(mesh)
-        self.optimizer = _optimizer(self.model, self.config)
+        ranks_per_node = int(os.environ.get("LOCAL_WORLD_SIZE", self.world))
+        self.model = self._build(make_mesh(self.config, self.device, self.world, ranks_per_node))
+        self.optimizer = adamw(self.model, self.config)
         self._announce_start()
         loaded = self.checkpoints.load_newest(self.model, self.optimizer, self.device)
         if loaded is None:
             self.log("No Checkpoints Found")
+            self._first_values()
             rng.start(self.config.seed, self.rank, self.device)
             return
         self.position = loaded.position
@@ -109,8 +112,7 @@ class Trainer:
         lr = learning_rate(self.position.step + 1, self.config)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
-        with self._saved_activations():
-            loss = self._loss(tokens)
+        loss = self._loss(tokens)
         loss.backward()  # type: ignore[no-untyped-call]  # torch has no type here
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.grad_clip)
         self.optimizer.step()
@@ -174,9 +176,17 @@ class Trainer:
         count = sum(parameter.numel() for parameter in model.parameters())
         self.log(f"Created model with total parameters: {count} ({count / 1e9:.2f} B)")
         shard(model, self.chosen.shape, self.config, mesh)
-        initialise(model, self.chosen.shape, self.config.seed, self.device)
+        allocate(model, self.device, parameter_device(self.config, self.device))
         self.log("Wrapped model with FSDP")
         return model.train()
+
+    def _first_values(self) -> None:
+        """Published weights or random ones; a checkpoint makes neither necessary."""
+        if self.chosen.weights is None:
+            initialise(self.model, self.chosen.shape, self.config.seed)
+            return
+        self.log(f"Loading weights from {self.chosen.weights}")
+        weights.load(self.model, self.chosen.weights)
 
     def _announce_start(self) -> None:
         """Count the attempt. The number comes from the file: a retried step has the old environment."""
@@ -194,11 +204,6 @@ class Trainer:
         ids = torch.from_numpy(tokens).to(self.device)
         logits = self.model(input_ids=ids[:, :-1]).logits
         return nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
-
-    def _saved_activations(self) -> contextlib.AbstractContextManager[Any]:
-        if self.config.activation_offloading and self.device.type == "cuda":
-            return torch.autograd.graph.save_on_cpu(pin_memory=True)
-        return contextlib.nullcontext()
 
     def _agree(self, loss: torch.Tensor) -> tuple[float, bool]:
         """Mean loss, and whether any rank was told to stop: one small collective for both."""
@@ -247,12 +252,3 @@ class Trainer:
         self._timeouts_are_short = True
         timeout = timedelta(seconds=self.config.step_timeout_seconds)
         dist.distributed_c10d._set_pg_timeout(timeout, dist.group.WORLD)
-
-
-def _optimizer(model: nn.Module, config: JobConfig) -> torch.optim.Optimizer:
-    """AdamW; the scales of the norms are not pulled towards zero."""
-    decayed = [p for p in model.parameters() if p.dim() > 1]
-    kept = [p for p in model.parameters() if p.dim() <= 1]
-    groups: list[dict[str, Any]] = [{"params": decayed}, {"params": kept, "weight_decay": 0.0}]
-    betas = (config.beta1, config.beta2)
-    return torch.optim.AdamW(groups, config.learning_rate, betas, weight_decay=config.weight_decay)

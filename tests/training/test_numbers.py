@@ -71,11 +71,12 @@ def initial_values() -> dict[str, float]:
     import torch
 
     from training.model.build import build
-    from training.model.values import initialise
+    from training.model.values import allocate, initialise
 
     shape = replace(PRESETS["tiny"].shape, rope_theta=500.0)
     built = build(shape)
-    initialise(built, shape, 42, torch.device("cpu"))
+    allocate(built, torch.device("cpu"), torch.device("cpu"))
+    initialise(built, shape, 42)
     buffers = dict(built.named_buffers())
     return {
         "norm": float(built.get_parameter("model.norm.weight").min()),

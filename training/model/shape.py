@@ -51,6 +51,18 @@ def choose(config: JobConfig, directory: Path) -> Model:
     return _refuse(contradictions(config, shape, path), Model(shape, path))
 
 
+def shard_group(config: JobConfig, world: int, ranks_per_node: int) -> int:
+    """Ranks that share a copy of the parameters. Raises JobConfigError where groups do not fill the world."""
+    if config.sharding == "full":
+        return world
+    size = config.shard_group_size or ranks_per_node
+    if world % size == 0:
+        return size
+    found = f"groups of {size} do not fill {world} ranks evenly"
+    problem = Problem("shard_group_size", found, "give a divisor of the number of ranks")
+    raise JobConfigError("job.yaml", [problem])
+
+
 def contradictions(config: JobConfig, shape: Shape, path: Path) -> list[Problem]:
     """Where the job's own values, or its preset's sizes, differ from those of the weights."""
     theirs = "{key} is {ours} here and {found} in " + str(path / "config.json")

@@ -1,6 +1,7 @@
-"""Real values for a sharded model that has none yet.
+"""Real values for a sharded model that has none yet: memory, rotary frequencies, random weights.
 
-Weights are drawn from (seed, parameter name) alone, so they are the same for every number of ranks.
+Weights are drawn from (seed, parameter name) alone, so they are the same for every number of ranks. Published
+weights are read by weights.py instead.
 """
 
 from __future__ import annotations
@@ -16,24 +17,28 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from training.model.presets import Shape
 
 
-def initialise(model: nn.Module, shape: Shape, seed: int, device: torch.device) -> None:
-    """Take the memory and fill it: weights normal, norms one, and the rotary frequencies computed again.
-
-    The buffers matter: they are not in checkpoints, and after `to_empty` they hold whatever the memory held.
-    """
-    model.to_empty(device=device)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            _fill(parameter, _initial_value(name, parameter, shape.initializer_range, seed, device))
-        filled = {id(buffer) for module in model.modules() for buffer in _fill_rotary(module)}
+def allocate(model: nn.Module, device: torch.device, parameter_device: torch.device) -> None:
+    """Take the memory, and compute the buffers: they are not in checkpoints, and after `to_empty` they hold
+    whatever the memory held. Parameters are still without a value."""
+    tied = model.get_parameter("lm_head.weight") is model.get_parameter("model.embed_tokens.weight")
+    model.to_empty(device=parameter_device)
+    if tied:  # to_empty made two of one
+        model.get_submodule("lm_head").weight = model.get_parameter("model.embed_tokens.weight")
+    filled = {id(buffer) for module in model.modules() for buffer in _fill_rotary(module, device)}
     missed = [name for name, buffer in model.named_buffers() if id(buffer) not in filled]
     if missed:
         raise AssertionError(f"buffers without a value: {missed}")
 
 
-def _initial_value(
-    name: str, parameter: nn.Parameter, deviation: float, seed: int, device: torch.device
-) -> torch.Tensor:
+def initialise(model: nn.Module, shape: Shape, seed: int) -> None:
+    """Random weights: normal, norms one."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            _fill(parameter, _initial_value(name, parameter, shape.initializer_range, seed))
+
+
+def _initial_value(name: str, parameter: nn.Parameter, deviation: float, seed: int) -> torch.Tensor:
+    device = parameter.device
     if parameter.dim() == 1:  # the scale of a norm
         return torch.ones(parameter.shape, device=device)
     generator = torch.Generator(device).manual_seed(zlib.crc32(name.encode()) + (seed << 32))
@@ -49,13 +54,13 @@ def _fill(parameter: nn.Parameter, value: torch.Tensor) -> None:
     parameter.to_local().copy_(mine.to_local())
 
 
-def _fill_rotary(module: nn.Module) -> list[torch.Tensor]:
+def _fill_rotary(module: nn.Module, device: torch.device) -> list[torch.Tensor]:
     if not hasattr(module, "original_inv_freq"):
         return []
     rotary: Any = module
     compute = ROPE_INIT_FUNCTIONS.get(rotary.rope_type, rotary.compute_default_rope_parameters)
-    frequencies, rotary.attention_scaling = compute(rotary.config)
-    buffers = [rotary.inv_freq, rotary.original_inv_freq]
-    for buffer in buffers:
-        buffer.copy_(frequencies)
-    return buffers
+    with torch.device("cpu"):
+        frequencies, rotary.attention_scaling = compute(rotary.config)
+    rotary.inv_freq = frequencies.to(device)
+    rotary.original_inv_freq = frequencies.clone().to(device)
+    return [rotary.inv_freq, rotary.original_inv_freq]

@@ -1,0 +1,76 @@
+"""Ways to spread and compute a model: they differ in what they should, and give the same numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.training.model.world import together
+
+WAYS: dict[str, dict[str, Any]] = {
+    "plain": {"activation_checkpointing": False},
+    "recomputed": {},
+    "selective": {"activation_checkpointing": "selective"},
+    "hybrid": {"sharding": "hybrid"},
+    "kept after forward": {"reshard_after_forward": False},
+    "gathered two ahead": {"limit_all_gathers": False},
+    "in host memory": {"cpu_offload": True},
+}
+
+
+def steps(values: dict[str, Any], dropout: float = 0.0) -> dict[str, Any]:
+    """Two optimizer steps: losses, gradient norms, and how the first layer's parameters are laid out."""
+    import torch
+    import torch.distributed as dist
+
+    from tests.training.model.parts import job, loss_of, sharded, tokens
+    from training.optim import adamw
+
+    config = job(grad_clip=0.5, residual_dropout=dropout, attention_dropout=dropout, **values)
+    model = sharded(config, ranks_per_node=2)
+    optimizer = adamw(model, config)
+    torch.manual_seed(dist.get_rank())
+    numbers = []
+    for _ in range(2):
+        loss = loss_of(model, tokens(config, dist.get_rank()))
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), config.grad_clip)
+        numbers.append((loss.item(), float(norm.full_tensor())))
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    weight: Any = model.get_parameter("model.layers.0.mlp.up_proj.weight")
+    return {
+        "numbers": numbers,
+        "mine": weight.to_local().detach().flatten()[:4].tolist(),
+        "rows": weight.to_local().shape[0],
+        "placements": str(weight.placements),
+        "device": str(weight.to_local().device),
+    }
+
+
+@pytest.fixture(scope="module")
+def by_way() -> dict[str, list[dict[str, Any]]]:
+    return dict(zip(WAYS, zip(*together(all_ways, 4, list(WAYS.values())), strict=True), strict=True))
+
+
+def all_ways(ways: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [steps(way) for way in ways]
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "plain"])
+def test_every_way_gives_the_same_numbers(by_way: dict[str, list[dict[str, Any]]], way: str) -> None:
+    for plain, other in zip(by_way["plain"], by_way[way], strict=True):
+        for one, two in zip(plain["numbers"], other["numbers"], strict=True):
+            assert two == pytest.approx(one, rel=1e-5)
+
+
+def test_full_sharding_splits_over_all_ranks_and_hybrid_within_groups(
+    by_way: dict[str, list[dict[str, Any]]],
+) -> None:
+    full, hybrid = by_way["plain"], by_way["hybrid"]
+    assert [rank["rows"] for rank in full] == [32] * 4
+    assert [rank["rows"] for rank in hybrid] == [64] * 4
+    assert {rank["placements"] for rank in hybrid} == {"(Replicate(), Shard(dim=0))"}
+    assert hybrid[0]["mine"] == hybrid[2]["mine"] and hybrid[1]["mine"] == hybrid[3]["mine"]
+    assert hybrid[0]["mine"] != hybrid[1]["mine"]
