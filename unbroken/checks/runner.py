@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from queue import Empty, Queue
 from threading import BoundedSemaphore, Thread
@@ -77,9 +77,17 @@ def leave_out(check: Check, subject: Subject) -> LeftOut | None:
         return LeftOut(check.id, check.area.value, "there are no bundles", on_purpose=False)
     if check.needs_templates and isinstance(subject.templates, Missing):
         return LeftOut(check.id, check.area.value, "there are no templates", on_purpose=False)
-    if not check.applies(subject):
+    if not _applies(check, subject):
         return LeftOut(check.id, check.area.value, NOTHING)
     return None
+
+
+def _applies(check: Check, subject: Subject) -> bool:
+    """A check that cannot even say whether it applies is run, and tells its error itself."""
+    try:
+        return check.applies(subject)
+    except Exception:
+        return True
 
 
 def _together(checks: Iterable[Check], subject: Subject, told: Told, seconds: float) -> dict[str, Result]:
@@ -87,24 +95,29 @@ def _together(checks: Iterable[Check], subject: Subject, told: Told, seconds: fl
 
     The threads are daemons: one that waits for AWS keeps nobody waiting at the end.
     """
-    pending, results = {check.id: check for check in checks}, {}
+    pending = {check.id: check for check in checks}
     done: Queue[Result] = Queue()
     gate = BoundedSemaphore(TOGETHER)
-    deadline = time.monotonic() + seconds
-    for check in list(pending.values()):
+    for check in pending.values():
         Thread(target=_worker, args=(check, subject, gate, done), daemon=True, name=check.id).start()
-    while pending:
-        try:
-            result = done.get(timeout=max(0.0, deadline - time.monotonic()))
-        except Empty:
-            break
-        del pending[result.id]
+    results = {}
+    for result in _within(seconds, done, len(pending)):
         results[result.id] = result
         told(result)
-    for check in pending.values():
-        results[check.id] = _result(check, _no_answer(seconds), seconds)
-        told(results[check.id])
+    for name in [name for name in pending if name not in results]:
+        results[name] = _result(pending[name], _no_answer(seconds), seconds)
+        told(results[name])
     return results
+
+
+def _within(seconds: float, done: Queue[Result], number: int) -> Iterator[Result]:
+    """So many results, or those that come in time."""
+    deadline = time.monotonic() + seconds
+    for _ in range(number):
+        try:
+            yield done.get(timeout=max(0.0, deadline - time.monotonic()))
+        except Empty:
+            return
 
 
 def _worker(check: Check, subject: Subject, gate: BoundedSemaphore, done: Queue[Result]) -> None:

@@ -186,6 +186,7 @@ ALSO_GOOD: tuple[Case, ...] = (
         answers={"iam.get_role": Refusal("NoSuchEntity", "The role cannot be found.")},
     ),
     Case("network-lustre-ports", "open", file.IN_VPC),
+    Case("buckets", "results: readable", file.WITH_RESULTS, {"s3.list_objects_v2": {"KeyCount": 0}}),
 )
 """Further ways to pass: deployed already, a default instead of an applied quota, endpoints instead of NAT."""
 BAD: tuple[Case, ...] = (
@@ -589,7 +590,9 @@ BAD: tuple[Case, ...] = (
         {"s3.head_bucket": {"BucketRegion": "eu-west-1"}},
         FAIL,
     ),
-    Case("buckets", "nothing under", file.WITH_BUCKET, {"s3.list_objects_v2": {"KeyCount": 0}}, FAIL),
+    Case(
+        "buckets", "nothing there to import", file.WITH_BUCKET, {"s3.list_objects_v2": {"KeyCount": 0}}, FAIL
+    ),
     Case("images", "there is no ami-", file.WITH_IMAGE, {"ec2.describe_images": {"Images": []}}, FAIL),
     Case(
         "images",

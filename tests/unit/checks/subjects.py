@@ -37,6 +37,9 @@ WITH_KEY: dict[str, Any] = PLAIN | {"encryption": {"kms_key": KEY}}
 WITH_BUCKET: dict[str, Any] = PLAIN | {
     "storage": {"data_repositories": [{"bucket": "models", "prefix": "released", "export_events": []}]}
 }
+WITH_RESULTS: dict[str, Any] = PLAIN | {
+    "storage": {"data_repositories": [{"bucket": "results", "import_events": []}]}
+}
 SPOT: dict[str, Any] = PLAIN | {"worker_groups": [WORKER | {"capacity": "spot"}]}
 PLANNED: dict[str, Any] = PLAIN | {
     "worker_groups": [

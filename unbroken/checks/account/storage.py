@@ -131,7 +131,7 @@ class BucketsReachable(Check):
 
     id = "buckets"
     area = Area.PARTS
-    asks = "every bucket brought along is there, in the file's region, and readable with these credentials"
+    asks = "every bucket brought along is there, in the region, readable, and not empty where it is only read"
     faults = ("UP-025", "UP-061")
     calls = ("s3:ListBucket",)
 
@@ -141,21 +141,24 @@ class BucketsReachable(Check):
 
     def run(self, subject: Subject) -> Outcome:
         """Each bucket with its prefix."""
-        return together(self._judge(name, prefix, subject) for name, prefix in _buckets(subject))
+        return together(self._judge(*bucket, subject) for bucket in _buckets(subject))
 
-    def _judge(self, name: str, prefix: str, subject: Subject) -> Outcome:
+    def _judge(self, name: str, prefix: str, read_only: bool, subject: Subject) -> Outcome:
         account = subject.asked
         bucket = account.aws.s3.bucket(name)
         if bucket is None:
             return failed(f"there is no bucket {name}", "correct its name in the file, or make it")
         if bucket.region and bucket.region != account.region:
             return failed(f"{name} is in {bucket.region}", f"use a bucket in {account.region}")
-        if prefix and not account.aws.s3.holds(name, f"{prefix}/"):
-            return failed(f"{name}: nothing under {prefix}/", "correct the prefix, or put an object there")
+        if read_only and not account.aws.s3.holds(name, f"{prefix}/" if prefix else ""):
+            where = f"{name}/{prefix}"
+            return failed(f"{where}: nothing there to import", "correct the prefix, or put an object there")
         return passed(f"{name}{'/' + prefix if prefix else ''}: readable")
 
 
-def _buckets(subject: Subject) -> list[tuple[str, str]]:
+def _buckets(subject: Subject) -> list[tuple[str, str, bool]]:
+    """Name, prefix, and whether the cluster only reads it."""
     storage = subject.config.storage
-    found = [(one.bucket, one.prefix) for one in storage.data_repositories if one.bucket]
-    return [*found, *([(storage.lifecycle_bucket, "")] if storage.lifecycle_bucket else [])]
+    repositories = [one for one in storage.data_repositories if one.bucket]
+    found = [(str(one.bucket), one.prefix, not one.export_events) for one in repositories]
+    return [*found, *([(storage.lifecycle_bucket, "", False)] if storage.lifecycle_bucket else [])]
