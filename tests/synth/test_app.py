@@ -11,7 +11,15 @@ import pytest
 
 from tests.synth.app_process import run_app
 from tests.synth.build import AREAS, REPOSITORY, Synth, synth
-from unbroken.config import ClusterConfig, NetworkConfig, WorkerGroup
+from unbroken.config import (
+    BudgetConfig,
+    ClusterConfig,
+    EncryptionConfig,
+    NetworkConfig,
+    ObservabilityConfig,
+    SlurmConfig,
+    WorkerGroup,
+)
 
 # By stack, those of every cluster, and those of some.
 OUTPUTS = {
@@ -165,9 +173,18 @@ def test_the_largest_cluster_fits_into_cloudformation(largest: Synth) -> None:
 )
 def test_another_region_is_named_everywhere(region: str, zone: str, partition: str, tmp_path: Path) -> None:
     worker = WorkerGroup(name="w", instance_type="ml.p5.48xlarge", num_instances=1)
-    network = NetworkConfig(availability_zone_id=zone)
-    cluster = ClusterConfig(name="other", region=region, network=network, worker_groups=[worker])
+    cluster = ClusterConfig(
+        name="other",
+        region=region,
+        network=NetworkConfig(availability_zone_id=zone, no_internet=True),
+        encryption=EncryptionConfig(kms_key="create"),
+        observability=ObservabilityConfig(prometheus="create"),
+        slurm=SlurmConfig(mode="api"),
+        budget=BudgetConfig(monthly_usd=1, emails=["team@example.com"]),
+        worker_groups=[worker],
+    )
     elsewhere = synth(cluster, tmp_path)
+    assert set(elsewhere.areas) == set(AREAS)
     text = "".join(json.dumps(elsewhere.template(area)) for area in elsewhere.areas)
     assert set(re.findall(r"\b(?:us|eu|ap)(?:-gov)?-(?:west|east|central)-\d\b", text)) == {region}
     assert set(re.findall(r"arn:(aws[a-z-]*):", text)) == {partition}
