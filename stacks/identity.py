@@ -102,15 +102,25 @@ class IdentityStack(ClusterStack):
         keys = ([encryption.key_arn] if encryption.key_arn else []) + sorted(key for key in volumes if key)
         if not keys:
             return []
-        via = f"sagemaker.{self.region}.amazonaws.com"
-        grant = allow(
-            "VolumeKeys",
-            ["kms:CreateGrant", "kms:DescribeKey"],
-            keys,
-            {"StringEquals": {"kms:ViaService": via}, "Bool": {"kms:GrantIsForAWSResource": "true"}},
-            purpose="HyperPod encrypts the nodes' volumes with these keys.",
-        )
-        return [grant, *self._bundle_key(encryption)]
+        services = [f"{service}.{self.region}.amazonaws.com" for service in ("ec2", "sagemaker")]
+        via = {"StringEquals": {"kms:ViaService": services}}
+        return [
+            allow(
+                "VolumeKeys",
+                ["kms:CreateGrant"],
+                keys,
+                via | {"Bool": {"kms:GrantIsForAWSResource": "true"}},
+                purpose="HyperPod lets EBS, and nobody else, encrypt the nodes' volumes with these keys.",
+            ),
+            allow(
+                "LookAtKeys",
+                ["kms:DescribeKey"],
+                keys,
+                via,
+                purpose="HyperPod and EBS make sure that the keys exist and can be used.",
+            ),
+            *self._bundle_key(encryption),
+        ]
 
     def _bundle_key(self, encryption: Encryption) -> list[Statement]:
         if encryption.key_arn is None:

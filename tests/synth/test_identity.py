@@ -120,8 +120,11 @@ def test_brought_subnets_and_groups_are_named(brought: Synth, tmp_path: Path) ->
 
 def test_keys_are_used_through_their_services_only(everything: Synth) -> None:
     volumes, bundle = by_sid(everything)["VolumeKeys"], by_sid(everything)["BundleKey"]
-    assert volumes["Condition"]["StringEquals"] == {"kms:ViaService": "sagemaker.us-west-2.amazonaws.com"}
+    services = ["ec2.us-west-2.amazonaws.com", "sagemaker.us-west-2.amazonaws.com"]
+    for each in (volumes, by_sid(everything)["LookAtKeys"]):
+        assert each["Condition"]["StringEquals"] == {"kms:ViaService": services}
     assert volumes["Condition"]["Bool"] == {"kms:GrantIsForAWSResource": "true"}
+    assert volumes["Action"] == "kms:CreateGrant"  # only that call says whom the grant is for
     own = [group.volume_kms_key for group in everything.config.groups() if group.volume_kms_key]
     assert set(own) < set(arns(volumes["Resource"]))
     assert bundle["Action"] == "kms:Decrypt"
