@@ -9,10 +9,9 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from unbroken.config import ClusterConfig
-from unbroken.rehearsal.aws import brought, environment, sagemaker
+from unbroken.rehearsal.aws import environment, sagemaker
 from unbroken.rehearsal.aws.embedded import EmbeddedAws
 from unbroken.rehearsal.aws.gateway.apis import NodeApis
 from unbroken.rehearsal.aws.gateway.http import Answer, Server
@@ -30,6 +29,9 @@ from unbroken.rehearsal.hyperpod.states import TrainingPlan
 from unbroken.rehearsal.nodes import rootfs
 from unbroken.rehearsal.nodes.machines import AWS_PORT, NamespaceMachines
 from unbroken.rehearsal.nodes.network import METADATA_ADDRESS
+
+if TYPE_CHECKING:
+    from unbroken.config import ClusterConfig
 
 ANY_ROUTER = "0.0.0.0"  # noqa: S104  (inside the node network's own namespace, whose subnets come and go)
 INTERNAL_PORT = 9700
@@ -62,6 +64,8 @@ class Rehearsal:
 
     def bring(self, config: ClusterConfig) -> None:
         """Make stand-ins for what the cluster file brings along, and tell of them."""
+        from unbroken.rehearsal.aws import brought  # not at the top: it needs the cluster file's models
+
         parts = brought.bring(config, self.aws)
         for group in config.worker_groups:
             plan = group.training_plan

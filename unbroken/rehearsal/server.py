@@ -7,18 +7,21 @@ process in a reduced rehearsal. What it is made of lives elsewhere; nothing but 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import os
 import signal
 import sys
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from unbroken import config
 from unbroken.rehearsal.aws import environment
+
+if TYPE_CHECKING:
+    from unbroken.rehearsal.composition import Rehearsal
 
 DEFAULT_REGION = "us-west-2"
 
@@ -68,9 +71,9 @@ def _run(options: Options, pid: int) -> int:
         rehearsal = Rehearsal(options.state, options.port, options.region, reduced=options.reduced)
         rehearsal.start()
         if options.cluster is not None:
-            rehearsal.bring(config.load(options.cluster))
+            _bring(rehearsal, options.cluster)
         _write_ready(options, pid)
-        stopping.wait()
+        os.read(stopping, 1)
     except Exception as error:
         logger.exception("the rehearsal's server failed")
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
@@ -79,6 +82,12 @@ def _run(options: Options, pid: int) -> int:
         if rehearsal is not None:
             rehearsal.stop()
     return 0
+
+
+def _bring(rehearsal: Rehearsal, cluster: Path) -> None:
+    from unbroken import config  # not at the top: pydantic's models take long to make, and few need them here
+
+    rehearsal.bring(config.load(cluster))
 
 
 def _ensure_environment(options: Options) -> None:
@@ -90,11 +99,22 @@ def _ensure_environment(options: Options) -> None:
         os.execve(sys.executable, arguments, {**os.environ, **wanted})  # noqa: S606
 
 
-def _stop_signals() -> threading.Event:
-    stopping = threading.Event()
+def _stop_signals() -> int:
+    """A descriptor that can be read from at the first signal to stop.
+
+    Not an Event: its wait() and the handler's set() take the same lock, and a signal that comes as wait()
+    begins would find it taken by the very thread that has to let it go.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+
+    def stop(*_: object) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(writing, b"!")
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: stopping.set())
-    return stopping
+        signal.signal(number, stop)
+    return reading
 
 
 def _host_pid() -> int:
