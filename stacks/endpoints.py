@@ -14,7 +14,6 @@ from aws_cdk import aws_ec2
 from constructs import Construct
 
 from stacks.base import ClusterStack
-from stacks.encryption import Encryption
 from stacks.security_groups import SelfGroup, endpoint_group
 from unbroken.config import ClusterConfig
 
@@ -47,12 +46,11 @@ def interface_endpoints(
     vpc: aws_ec2.CfnVPC,
     private: aws_ec2.CfnSubnet,
     members: SelfGroup,
-    encryption: Encryption,
 ) -> None:
     """One a service, in the private subnet alone: each zone would be charged by the hour."""
     group = endpoint_group(stack, vpc, members)
     place = Construct(stack, "Endpoints")
-    for service, policy in _services(stack, config, encryption):
+    for service, policy in _services(stack, config):
         aws_ec2.CfnVPCEndpoint(
             place,
             service,
@@ -66,21 +64,17 @@ def interface_endpoints(
         )
 
 
-def _services(
-    stack: ClusterStack, config: ClusterConfig, encryption: Encryption
-) -> Iterator[tuple[str, Policy | None]]:
+def _services(stack: ClusterStack, config: ClusterConfig) -> Iterator[tuple[str, Policy | None]]:
     """Services and their endpoints' policies.
 
     A policy stands where only the nodes' role calls. HyperPod's agents may call the others as AWS's own
-    account, which a policy would shut out.
+    account, which a policy would shut out. KMS has none: nodes use keys through S3 and EBS, which call it.
     """
     for service in ALWAYS:
         yield service, None
     database = config.slurm.accounting_database
     if database is not None:
         yield "secretsmanager", _only(stack, ["secretsmanager:GetSecretValue"], [database.secret_arn])
-    if encryption.key_arn is not None:
-        yield "kms", _only(stack, ["kms:*"], [encryption.key_arn])
     if config.slurm.mode == "api":
         yield "fsx", _only(stack, ["fsx:DescribeFileSystems"], ["*"])
     if config.observability.prometheus != "none":

@@ -54,7 +54,7 @@ class NetworkStack(ClusterStack):
         self._subnet_ids = subnets.ids
         s3_endpoint(self, vpc, subnets.route_tables)
         if network.no_internet:
-            interface_endpoints(self, config, vpc, private, group, encryption)
+            interface_endpoints(self, config, vpc, private, group)
         if network.flow_logs:
             flow_logs(self, config, vpc, encryption)
         for resource in (vpc, private):

@@ -132,7 +132,7 @@ def test_nothing_leads_out_of_a_closed_network(closed: Synth) -> None:
 
 def test_a_closed_network_has_the_endpoints_nodes_need(closed: Synth, mathstral: Synth) -> None:
     assert set(endpoints(closed)) == {
-        "s3", "ec2", "ec2messages", "kms", "logs", "monitoring", "ssm", "ssmmessages", "sts",
+        "s3", "ec2", "ec2messages", "logs", "monitoring", "ssm", "ssmmessages", "sts",
     }  # fmt: skip
     assert set(endpoints(mathstral)) == {"s3"}
     for service, endpoint in endpoints(closed).items():
@@ -165,14 +165,13 @@ def test_what_a_cluster_uses_besides_gets_an_endpoint_that_does_no_more(
         )
     )
     actions = {}
-    for service in ("aps-workspaces", "fsx", "kms", "secretsmanager"):
+    for service in ("aps-workspaces", "fsx", "secretsmanager"):
         [statement] = found[service]["PolicyDocument"]["Statement"]
         actions[service] = statement["Action"]
         assert statement["Condition"] == {"StringEquals": {"aws:PrincipalAccount": {"Ref": "AWS::AccountId"}}}
     assert actions == {
         "aps-workspaces": ["aps:RemoteWrite"],
         "fsx": ["fsx:DescribeFileSystems"],
-        "kms": ["kms:*"],
         "secretsmanager": ["secretsmanager:GetSecretValue"],
     }
     assert found["secretsmanager"]["PolicyDocument"]["Statement"][0]["Resource"] == [database.secret_arn]

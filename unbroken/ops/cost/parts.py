@@ -58,7 +58,6 @@ def endpoints(config: ClusterConfig) -> int:
     """Interface endpoints of a network without a way out."""
     wanted = (
         config.slurm.accounting_database is not None,
-        config.encryption.kms_key != "aws",
         config.slurm.mode == "api",
         config.observability.prometheus != "none",
     )

@@ -103,7 +103,7 @@ def test_home_key_and_endpoints() -> None:
     assert found["openzfs-storage:SINGLE_AZ_2"] == (256, "removed")
     assert found["openzfs-throughput:SINGLE_AZ_2"] == (320, "removed")
     assert found["kms-key"] == (1, "removed")
-    assert found["interface-endpoint"] == (8, "down")  # seven, and the key's
+    assert found["interface-endpoint"] == (7, "down")
     assert not found.keys() & {"nat-gateway", "public-ipv4"}
 
 
