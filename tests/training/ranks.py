@@ -28,7 +28,9 @@ def start_server() -> None:
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = str(_ROOT)
     os.environ["OMP_NUM_THREADS"] = "1"
-    _CONTEXT.set_forkserver_preload(["training.loop", "training.pretrain", "tests.training.ranks"])
+    models = [f"transformers.models.{kind}.modeling_{kind}" for kind in ("mistral", "llama")]
+    ours = ["training.loop", "training.pretrain", "tests.training.ranks"]
+    _CONTEXT.set_forkserver_preload([*ours, *models])
     multiprocessing.forkserver.ensure_running()
     if before is None:
         del os.environ["PYTHONPATH"]

@@ -1,0 +1,203 @@
+"""Published weights in, and a checkpoint out as published weights, compared with the library itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.training import ranks
+from tests.training.model.world import together
+from training.config import JobConfigError, parse
+from training.model.shape import choose
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "mistral": {"preset": "tiny"},
+    "llama": {"preset": "tiny-llama"},
+    "mistral in files": {"preset": "tiny"},
+}
+PUBLISHED = {"attention_dropout": 0.0, "residual_dropout": 0.0, "embedding_dropout": 0.0}
+
+
+def publish(directory: Path, preset: str, file_size: str) -> None:
+    """What a publisher's directory looks like: random weights, saved by the library."""
+    import torch
+
+    from training.model.build import hugging_face_config
+    from training.model.presets import PRESETS
+
+    torch.manual_seed(5)
+    config = hugging_face_config(PRESETS[preset].shape)
+    config.attention_dropout = 0.0
+    library(preset)(config).save_pretrained(directory, max_shard_size=file_size)
+
+
+def library(preset: str) -> Any:
+    """The library's own class."""
+    from transformers.models.llama.modeling_llama import LlamaForCausalLM
+    from transformers.models.mistral.modeling_mistral import MistralForCausalLM
+
+    return LlamaForCausalLM if "llama" in preset else MistralForCausalLM
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("published")
+    for name, values in SHAPES.items():
+        ranks.call(publish, root / name, values["preset"], "100KB" if "files" in name else "1GB")
+    assert len(list((root / "mistral in files").glob("*.safetensors"))) > 2
+    return {name: root / name for name in SHAPES}
+
+
+def load_and_export(directory: Path, preset: str, out: Path) -> dict[str, Any]:
+    """Load into shards, save a checkpoint, export it on the first rank; compare with the library's own."""
+    import torch
+    import torch.distributed as dist
+    from torch.distributed.checkpoint import state_dict_saver
+    from torch.distributed.checkpoint.state_dict import get_model_state_dict
+
+    from tests.training.model.parts import job, sharded, tokens
+    from training import export
+    from training.checkpoint import manifest
+
+    config = job(preset=preset, weights=str(directory))
+    model = sharded(config).eval()
+    aside = out.parent / ".writing-step-00000001"
+    state_dict_saver.save({"model": get_model_state_dict(model)}, checkpoint_id=aside)
+    ours = model(input_ids=tokens(config, 0)).logits
+    found: dict[str, Any] = {
+        "tied": model.get_parameter("lm_head.weight") is model.get_parameter("model.embed_tokens.weight")
+    }
+    dist.barrier()
+    if dist.get_rank() == 0:
+        entries = {path.name: manifest.entry(path) for path in aside.iterdir()}
+        manifest.commit(aside, manifest_of(entries))
+        text = f"{{preset: {preset}, context_length: 32, weights: '{directory}'}}"
+        (out.parent / "job.yaml").write_text(text)
+        job_file = str(out.parent / "job.yaml")
+        given = ["--checkpoint", str(out.parent / "step-00000001"), "--config", job_file, "--out", str(out)]
+        found["code"] = export.main(given)
+        for name, path in (("before", directory), ("after", out)):
+            loaded = library(preset).from_pretrained(path, attn_implementation="sdpa").eval()
+            theirs = loaded(tokens(config, 0)).logits
+            found[name] = torch.equal(theirs, ours)
+            found["mean"] = float(theirs.abs().mean())
+    dist.barrier()
+    return found
+
+
+def manifest_of(entries: Any) -> Any:
+    from training.checkpoint.manifest import Manifest
+
+    return Manifest(step=1, tokens=1, samples=1, world=2, config_digest="x", files=entries)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_logits_are_the_librarys_before_and_after(
+    published: dict[str, Path], name: str, tmp_path: Path
+) -> None:
+    preset = SHAPES[name]["preset"]
+    first, _second = together(load_and_export, 2, published[name], preset, tmp_path / "out")
+    assert (first["code"], first["before"], first["after"]) == (0, True, True)
+    assert first["tied"] == (name == "llama")
+    assert first["mean"] > 0.01, "logits of nothing would be equal too"
+    config = json.loads((tmp_path / "out/config.json").read_text())
+    assert config["dtype"] == "float32" and config["architectures"][0].endswith("ForCausalLM")
+
+
+@pytest.mark.parametrize(
+    ("values", "parts"),
+    [
+        ({"rope_theta": 500.0}, ["rope_theta: rope_theta is 500.0 here and 10000.0 in", "config.json"]),
+        ({"attention_dropout": 0.1}, ["attention_dropout is 0.1 here and 0.0"]),
+        ({"residual_dropout": 0.1}, ["residual_dropout is 0.1 here and 0.0"]),
+        ({"rotary_fraction": 0.25}, ["rotary_fraction is 0.25 here and 1.0"]),
+        ({"vocab_size": 512}, ["vocab_size is 512 here and 384"]),
+        ({"num_hidden_layers": 3}, ["num_hidden_layers is 3 here and 2"]),
+        ({"model_type": "llama"}, ["model_type is llama here and mistral"]),
+        ({"initializer_range": 0.5}, ["initializer_range is 0.5 here and 0.02"]),
+        ({"preset": "tiny-llama"}, ["preset: model_type is llama here and mistral", "tie_word_embeddings"]),
+    ],
+)
+def test_what_contradicts_the_weights_is_refused_with_both_values(
+    published: dict[str, Path], values: dict[str, Any], parts: list[str]
+) -> None:
+    job = {"preset": "tiny", "context_length": 32, "weights": str(published["mistral"])}
+    with pytest.raises(JobConfigError) as caught:
+        choose(parse(job | values), Path())
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_from_scratch_the_same_values_are_taken() -> None:
+    values = {"rope_theta": 500.0, "rotary_fraction": 0.25, "vocab_size": 512, "attention_dropout": 0.1}
+    shape = choose(parse({"preset": "tiny", "context_length": 32, **values}), Path()).shape
+    assert {key: getattr(shape, key) for key in values} == values
+
+
+def test_values_that_agree_with_the_weights_are_taken(published: dict[str, Path]) -> None:
+    job = {"preset": "tiny", "context_length": 32, "weights": "mistral", "rope_theta": 1e4, **PUBLISHED}
+    chosen = choose(parse(job), published["mistral"].parent)
+    assert chosen.weights == published["mistral"] and chosen.shape.attention_dropout == 0.0
+
+
+def test_published_weights_that_are_not_here_are_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    with pytest.raises(JobConfigError, match="neither a directory nor in the cache") as caught:
+        choose(parse({}), tmp_path)
+    assert "training.model.published NAME" in str(caught.value)
+
+
+def test_weights_are_found_in_the_hubs_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: dict[str, Path]
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    cached = tmp_path / "hub/models--a--b"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs/main").write_text("abc")
+    (cached / "snapshots").mkdir()
+    (cached / "snapshots/abc").symlink_to(published["mistral"])
+    job = parse({"preset": "tiny", "context_length": 32, "weights": "a/b"})
+    assert choose(job, tmp_path).weights == cached / "snapshots/abc"
+
+
+def wrong_weights(directory: Path) -> dict[str, str]:
+    """What is said of tensors that are not the model's."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    from tests.training.model.parts import job, sharded
+
+    plain = load_file(directory / "model.safetensors")
+    norm = "model.norm.weight"
+    said = {}
+    for change, tensors in {
+        "lack": {name: value for name, value in plain.items() if name != norm},
+        "have": plain | {"extra": torch.zeros(1)},
+        "resize": plain | {norm: torch.zeros(3)},
+        "derived": plain | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.zeros(1)},
+    }.items():
+        (directory / change).mkdir()
+        (directory / change / "config.json").write_text((directory / "config.json").read_text())
+        save_file(tensors, directory / change / "model.safetensors")
+        try:
+            sharded(job(weights=str(directory / change)))
+            said[change] = "loaded"
+        except ValueError as error:
+            said[change] = str(error)
+    return said
+
+
+def test_other_tensors_than_the_models_are_refused(published: dict[str, Path]) -> None:
+    assert together(wrong_weights, 1, published["mistral"]) == [
+        {
+            "lack": "the weights lack model.norm.weight",
+            "have": "the weights have extra, which this model has not",
+            "resize": "model.norm.weight is (3,) in the weights, not (64,)",
+            "derived": "loaded",
+        }
+    ]

@@ -1,0 +1,116 @@
+"""A checkpoint as a directory that transformers loads: `python -m training.export --checkpoint C --out D`.
+
+Runs as one process, after or beside the training: no rank gathers a whole model. At most one output file's
+tensors are in memory. The checkpoint is verified first; the directory appears when it is complete. Exit
+codes: 0 exported; 2 refused, with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch.distributed.checkpoint import state_dict_loader
+
+from training.checkpoint import manifest
+from training.config import JobConfigError, load
+from training.model.build import build, hugging_face_config
+from training.model.presets import Shape
+from training.model.shape import Model, choose
+from training.model.weights import INDEX, SINGLE
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_BESIDE = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "generation_config.json", "*.jinja")
+FILE_BYTES = 5_000_000_000
+"""Largest size of one file of weights, in bytes."""
+
+
+def export(checkpoint: Path, out: Path, model: Model, dtype: torch.dtype = torch.float32) -> None:
+    """Write the model of a checkpoint into a new directory. Raises ValueError for a damaged checkpoint, and
+    FileExistsError where `out` is already there."""
+    content = manifest.read(checkpoint)
+    if faults := manifest.faults(checkpoint, content, content.files):
+        raise ValueError(f"{checkpoint} is damaged: {'; '.join(faults)}")
+    if out.exists():
+        raise FileExistsError(f"{out} is already there")
+    aside = out.with_name(f".writing-{out.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    _write_weights(checkpoint, aside, model.shape, dtype)
+    _write_config(aside, model, dtype)
+    aside.rename(out)
+
+
+def _write_weights(checkpoint: Path, out: Path, shape: Shape, dtype: torch.dtype) -> None:
+    sizes = {name: tuple(each.shape) for name, each in build(shape).named_parameters()}
+    parts = list(_parts(sizes, dtype))
+    places: dict[str, str] = {}
+    for number, names in enumerate(parts, start=1):
+        file = SINGLE if len(parts) == 1 else f"model-{number:05}-of-{len(parts):05}.safetensors"
+        state = {"model": {name: torch.empty(sizes[name]) for name in names}}
+        state_dict_loader.load(state, checkpoint_id=checkpoint, no_dist=True)
+        tensors = {name: value.to(dtype) for name, value in state["model"].items()}
+        save_file(tensors, out / file, metadata={"format": "pt"})
+        places |= dict.fromkeys(names, file)
+    if len(parts) > 1:
+        total = shape.num_parameters * dtype.itemsize
+        index = {"metadata": {"total_size": total}, "weight_map": places}
+        (out / INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+
+
+def _parts(sizes: dict[str, tuple[int, ...]], dtype: torch.dtype) -> Iterator[list[str]]:
+    """Names of the tensors of each file."""
+    names: list[str] = []
+    taken = 0
+    for name, size in sizes.items():
+        needed = torch.Size(size).numel() * dtype.itemsize
+        if names and taken + needed > FILE_BYTES:
+            yield names
+            names, taken = [], 0
+        names.append(name)
+        taken += needed
+    yield names
+
+
+def _write_config(out: Path, model: Model, dtype: torch.dtype) -> None:
+    """The configuration of the weights the training began with, where there were any: it also says which
+    tokens begin and end a text. Their tokenizer comes along."""
+    config = hugging_face_config(model.shape).to_dict()
+    if model.weights:
+        config |= json.loads((model.weights / "config.json").read_text(encoding="utf-8"))
+        for path in (path for pattern in _BESIDE for path in model.weights.glob(pattern)):
+            shutil.copy(path, out)
+    config.pop("torch_dtype", None)  # an older name of dtype
+    config |= {"dtype": str(dtype).removeprefix("torch."), "use_cache": True}
+    kind = {"mistral": "MistralForCausalLM", "llama": "LlamaForCausalLM"}[model.shape.model_type]
+    text = json.dumps(config | {"architectures": [kind]}, indent=2) + "\n"
+    (out / "config.json").write_text(text, encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(prog="python -m training.export")
+    parser.add_argument("--checkpoint", type=Path, required=True, help="a committed one, checkpoints/step-*")
+    parser.add_argument("--out", type=Path, required=True, help="a directory that is not there yet")
+    parser.add_argument("--config", type=Path, help="job file; default: two directories above the checkpoint")
+    parser.add_argument("--dtype", choices=_DTYPES, default="float32")
+    options = parser.parse_args(arguments)
+    job_file: Path = options.config or options.checkpoint.absolute().parents[1] / "job.yaml"
+    try:
+        model = choose(load(job_file), job_file.absolute().parent)
+        export(options.checkpoint, options.out, model, _DTYPES[options.dtype])
+    except (JobConfigError, OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"{options.out}: {model.shape.num_parameters} parameters in {options.dtype}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
