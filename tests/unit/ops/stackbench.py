@@ -18,7 +18,7 @@ CAPABILITIES = ["CAPABILITY_NAMED_IAM"]
 
 
 @cache
-def _embedded(port: int) -> Target:
+def embedded(port: int) -> Target:
     """boto3's clients are slow to make."""
     return on_embedded(port, REGION)
 
@@ -53,7 +53,7 @@ class Bench:
     @cached_property
     def target(self) -> Target:
         return replace(
-            _embedded(self.rehearsal.aws.port), pace=Pace(0.2, self.clock.pause, self.clock.now, 20.0)
+            embedded(self.rehearsal.aws.port), pace=Pace(0.2, self.clock.pause, self.clock.now, 20.0)
         )
 
     @property
