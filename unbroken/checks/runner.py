@@ -16,10 +16,12 @@ from unbroken.checks.subject import Missing, Subject
 
 SECONDS = 90.0
 """For all checks of the account together. One call may take this long where AWS does not answer."""
+FIRST_SECONDS = 30.0
+"""For the first of them, alone."""
 TOGETHER = 8
 NOT_ASKED = "--offline: AWS is not asked"
 NOTHING = "nothing in the file asks for it"
-NOBODY = "nobody is logged in: see account-identity"
+UNANSWERED = "account-identity was not answered"
 FIRST = "account-identity"
 """Without an answer to this one, the others of the account would all tell the same."""
 
@@ -49,7 +51,7 @@ def answer(
     of_account = [check for check in wanted if check.area.of_account]
     results |= _of_account(of_account, subject, told, seconds)
     left_out |= {
-        check.id: LeftOut(check.id, check.area.value, NOBODY, on_purpose=False)
+        check.id: LeftOut(check.id, check.area.value, UNANSWERED, on_purpose=False)
         for check in of_account
         if check.id not in results
     }
@@ -63,7 +65,7 @@ def _in_order(checks: Sequence[Check], found: Mapping[str, T]) -> tuple[T, ...]:
 def _of_account(checks: Sequence[Check], subject: Subject, told: Told, seconds: float) -> dict[str, Result]:
     """The first question alone; the others only where it was answered."""
     first = [check for check in checks if check.id == FIRST]
-    results = _together(first, subject, told, seconds)
+    results = _together(first, subject, told, min(seconds, FIRST_SECONDS))
     if first and subject.account and not subject.account.known:
         return results
     return results | _together([one for one in checks if one.id != FIRST], subject, told, seconds)

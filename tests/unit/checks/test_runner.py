@@ -14,7 +14,7 @@ from unbroken.aws.facade import over
 from unbroken.checks.check import Area, Check
 from unbroken.checks.every import CHECKS
 from unbroken.checks.result import Outcome, Result, Verdict, failed, listed, passed, together, unknown
-from unbroken.checks.runner import FIRST, NOBODY, answer
+from unbroken.checks.runner import FIRST, UNANSWERED, answer
 from unbroken.checks.subject import Account, Subject
 
 
@@ -115,7 +115,7 @@ def test_where_nobody_is_logged_in_that_is_all_there_is_to_say(tmp_path: Path) -
     checks = [check for check in CHECKS if check.area.of_account]
     answers = answer(checks, subject)
     assert [(one.id, one.verdict) for one in answers.results] == [(FIRST, Verdict.UNKNOWN)]
-    left = [one for one in answers.left_out if one.reason == NOBODY]
+    left = [one for one in answers.left_out if one.reason == UNANSWERED]
     assert len(left) > 15
     assert not any(one.on_purpose for one in left)
 
