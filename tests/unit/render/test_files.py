@@ -160,6 +160,28 @@ def test_metrics_go_to_a_workspace_that_is_there() -> None:
     )
 
 
+DEPLOYED = json.loads((SCHEMA.parent / "deployed.schema.json").read_text())
+PLACES = {
+    "fsx_dns_name": "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+    "fsx_mount_name": "abcdef01",
+    "lifecycle_bucket": "sagemaker-a",
+    "training_uri": "s3://sagemaker-a/training/0123456789abcdef/",
+}
+
+
+@pytest.mark.parametrize("more", [{"data_bucket": None}, {"data_bucket": "b", "home_dns_name": "fs-1.fsx"}])
+def test_deployed_json_keeps_to_its_schema(more: dict[str, Any]) -> None:
+    told = json.loads(render.deployed(cluster(), **PLACES, **more))
+    assert problems(told, DEPLOYED) == []
+    assert set(told) == set(DEPLOYED["properties"]) == set(DEPLOYED["required"])
+
+
+@pytest.mark.parametrize("wrong", [{"fsx_dns_name": None}, {"training_uri": "s3://a/x/"}, {"extra": 1}])
+def test_its_schema_refuses_what_is_wrong(wrong: dict[str, Any]) -> None:
+    told = json.loads(render.deployed(cluster(), **PLACES, data_bucket=None))
+    assert problems(told | wrong, DEPLOYED)
+
+
 def test_tokens_pass_through_unchanged() -> None:
     opaque = "${Token[TOKEN.42]}"
     text = render.deployed(
