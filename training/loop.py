@@ -7,6 +7,7 @@ pretrain.py's work.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from dataclasses import dataclass, replace
@@ -22,7 +23,9 @@ from torch.distributed.device_mesh import DeviceMesh
 from training import rng, runstate
 from training.checkpoint.saving import Checkpoints, Position
 from training.config import JobConfig
-from training.data.samples import SampleIndex, Tokens, TooLittleText, text_path
+from training.data.batch import Batch
+from training.data.errors import TooLittleText
+from training.data.opening import open_samples
 from training.model import weights
 from training.model.build import build
 from training.model.shape import choose
@@ -55,7 +58,7 @@ class Trainer:
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.run_directory = directory / "run"
         self.chosen = choose(config, directory)
-        self.samples = SampleIndex(text_path(config.dataset, directory), config.context_length, config.seed)
+        self.samples = open_samples(config, directory, self.chosen.shape.vocab_size)
         self.checkpoints = Checkpoints(
             directory / "checkpoints", config.digest(), config.keep_checkpoints, self.log
         )
@@ -97,22 +100,19 @@ class Trainer:
 
     def finished(self) -> bool:
         """Whether the steps or the epochs are used up; a last batch that would not be full is not begun."""
-        used_up = (
-            self.position.samples + self._global_batch > self.config.num_epochs * self.samples.num_samples
-        )
-        return self.position.step >= self.config.num_steps or used_up
+        if self.position.step >= self.config.num_steps:
+            return True
+        return not self.samples.holds(self.position.samples + self._global_batch, self.config.num_epochs)
 
     def step(self) -> StepResult:
         """One optimizer step of all ranks."""
         began = time.perf_counter()
-        tokens = self.samples.batch(
-            self.position.samples, self.config.train_batch_size, self.rank, self.world
-        )
+        batch = self.samples.batch(self.position.samples, self.config.train_batch_size, self.rank, self.world)
         waited = time.perf_counter() - began
         lr = learning_rate(self.position.step + 1, self.config)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
-        loss = self._loss(tokens)
+        loss = self._loss(batch)
         loss.backward()  # type: ignore[no-untyped-call]  # torch has no type here
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.grad_clip)
         self.optimizer.step()
@@ -146,7 +146,8 @@ class Trainer:
         """Save and say how it ended."""
         if self.position.step > 0:
             self.save()
-        left = self.config.num_epochs * self.samples.num_samples - self.position.samples
+        known = self.samples.num_samples
+        left = (self.config.num_epochs * known if known else math.inf) - self.position.samples
         if status == runstate.DONE and left < self._global_batch:
             self.log(f"{left} samples of the last epoch do not fill a step of {self._global_batch}")
         self._note(status=status, reason=reason)
@@ -164,12 +165,14 @@ class Trainer:
 
     def _check_text_suffices(self) -> None:
         """A run without a single step would end as done; it must not start."""
-        if (available := self.config.num_epochs * self.samples.num_samples) < self._global_batch:
+        if not self.samples.holds(self._global_batch, self.config.num_epochs):
+            available = self.config.num_epochs * (self.samples.num_samples or 0)
             raise TooLittleText(
                 f"dataset: {available} samples in {self.config.num_epochs} epochs do not fill one step of "
-                f"{self._global_batch} samples on {self.world} ranks\n"
-                "  hint: lower context_length, or give a longer text as dataset"
+                f"{self._global_batch} samples on {self.world} ranks",
+                "lower context_length, or give a longer text as dataset",
             )
+        self.log(f"Data: {self.samples.description}")
 
     def _build(self, mesh: DeviceMesh) -> nn.Module:
         model = build(self.chosen.shape)
@@ -200,9 +203,12 @@ class Trainer:
         if self.rank == 0:
             runstate.write_state(self.run_directory, self.state)
 
-    def _loss(self, tokens: Tokens) -> torch.Tensor:
-        ids = torch.from_numpy(tokens).to(self.device)
-        logits = self.model(input_ids=ids[:, :-1]).logits
+    def _loss(self, batch: Batch) -> torch.Tensor:
+        ids = torch.from_numpy(batch.ids).to(self.device)
+        positions = None
+        if batch.positions is not None:  # where they start again, the library's mask keeps documents apart
+            positions = torch.from_numpy(batch.positions).to(self.device)
+        logits = self.model(input_ids=ids[:, :-1], position_ids=positions).logits
         return nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
 
     def _agree(self, loss: torch.Tensor) -> tuple[float, bool]:
@@ -242,7 +248,7 @@ class Trainer:
         size, count = self.config.val_batch_size, self.config.validate_batches
         with torch.no_grad():
             batches = self.samples.validation(size, count, self.rank, self.world)
-            loss = torch.stack([self._loss(tokens) for tokens in batches]).mean()
+            loss = torch.stack([self._loss(batch) for batch in batches]).mean()
         self.model.train()
         mean, _stop = self._agree(loss)
         self.log(f"Batch {self.position.step - 1} Validation loss: {mean:.5f}")

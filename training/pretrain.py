@@ -20,12 +20,14 @@ from typing import NoReturn
 
 from training import runstate
 from training.config import JobConfig, JobConfigError, load
+from training.data.errors import DataError
+from training.data.opening import begin
 from training.model.shape import choose
 from training.runstate import RunState
 
 EXIT_DONE, EXIT_FAILED, EXIT_CANNOT_START, EXIT_PREEMPTED = 0, 1, 2, 3
 # by name, since their modules import torch or NumPy: mistakes a person can correct, said without a traceback
-_FOR_A_PERSON = ("CheckpointError", "TooLittleText", "FileNotFoundError")
+_FOR_A_PERSON = ("CheckpointError", "DataError", "TooLittleText", "FileNotFoundError")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -46,7 +48,15 @@ def main(arguments: list[str] | None = None) -> int:
             "training.pretrain: no RANK in the environment\n  hint: start it with torchrun", file=sys.stderr
         )
         return EXIT_CANNOT_START
-    return _run(config, path.absolute().parent)
+    try:
+        writing = begin(config, path, options.overrides) if os.environ["RANK"] == "0" else None
+    except DataError as error:
+        print(error, file=sys.stderr)
+        return EXIT_CANNOT_START
+    code = _run(config, path.absolute().parent)
+    if writing is not None:
+        writing.kill()  # it may be killed at any point
+    return code
 
 
 def _run(config: JobConfig, directory: Path) -> int:

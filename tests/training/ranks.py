@@ -204,14 +204,14 @@ def noting_samples(rank: int) -> None:
     """Write the number of every sample a rank reads to a file of the rank."""
     from training.data import samples
 
-    original = samples.SampleIndex.sample_at
+    original = samples.Samples.sample_at
 
-    def sample_at(self: samples.SampleIndex, index: int) -> int:
+    def sample_at(self: samples.Samples, index: int) -> int:
         number = original(self, index)
         os.write(1, f"sample {number}\n".encode())
         return number
 
-    samples.SampleIndex.sample_at = sample_at  # type: ignore[method-assign]  # a fake in its place
+    samples.Samples.sample_at = sample_at  # type: ignore[method-assign]  # a fake in its place
 
 
 def without_hashes(rank: int) -> None:

@@ -45,7 +45,10 @@ def test_all_problems_come_at_once() -> None:
         ({"warmup_fraction": 0.6, "plateau_fraction": 0.6}, "exceed 1"),
         ({"min_learning_rate": 1.0}, "above learning_rate"),
         ({"preset": "tiny", "context_length": 4096}, "longer than the model takes"),
-        ({"dataset": "c4"}, "streamed datasets are not offered yet"),
+        ({"dataset": "a b"}, "neither a path nor a name on the hub"),
+        ({"tokenizer": "a/b/c"}, "neither a path nor a name on the hub"),
+        ({"dataset": "./text", "dataset_config": "en"}, "has no meaning with ./text"),
+        ({"dataset": "shipped", "dataset_split": "test"}, "has no meaning with shipped"),
         ({"validate_every": -1}, "below 0"),
     ],
 )

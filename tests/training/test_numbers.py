@@ -9,7 +9,6 @@ import pytest
 
 from tests.training import ranks
 from training.config import JobConfig
-from training.data.samples import SHIPPED, SampleIndex, TooLittleText
 from training.model.presets import PRESETS
 from training.schedule import learning_rate
 
@@ -97,44 +96,3 @@ def test_the_first_loss_is_that_of_guessing(finished: Path) -> None:
     import math
 
     assert ranks.metrics(finished)[1]["loss"] == pytest.approx(math.log(384), abs=0.1)
-
-
-def numbers_read(index: SampleIndex, worlds: list[int], batch: int, until: int) -> list[int]:
-    """Sample numbers in the order read, by a sequence of worlds of one step each."""
-    seen: list[int] = []
-    for world in worlds * (until // (batch * sum(worlds)) + 1):
-        first = len(seen)
-        for rank in range(world):
-            seen += [index.sample_at(first + rank * batch + i) for i in range(batch)]
-    return seen[:until]
-
-
-@pytest.mark.parametrize("worlds", [[1], [2], [4], [4, 3, 2, 4]])
-def test_each_sample_once_an_epoch_whatever_the_ranks(worlds: list[int]) -> None:
-    index = SampleIndex(SHIPPED, 64, seed=7)
-    seen = numbers_read(index, worlds, 2, 2 * index.num_samples)
-    first, second = seen[: index.num_samples], seen[index.num_samples :]
-    assert sorted(first) == sorted(second) == list(range(index.num_samples))
-    assert first != second
-    assert seen == numbers_read(SampleIndex(SHIPPED, 64, seed=7), [1], 1, 2 * index.num_samples)
-    assert seen != numbers_read(SampleIndex(SHIPPED, 64, seed=8), [1], 1, 2 * index.num_samples)
-
-
-def test_every_token_is_predicted_once(tmp_path: Path) -> None:
-    (tmp_path / "text").write_bytes(bytes(range(101)))
-    index = SampleIndex(tmp_path / "text", 10, seed=1)
-    rows = [index.batch(i, 1, 0, 1)[0].tolist() for i in range(index.num_samples)]
-    rows += [row.tolist() for batch in index.validation(1, 1, 0, 1) for row in batch]
-    assert sorted(token for row in rows for token in row[1:]) == list(range(1, 101))
-    assert all(row == list(range(row[0], row[0] + 11)) for row in rows)
-
-
-def test_too_little_text_is_said(tmp_path: Path) -> None:
-    (tmp_path / "text").write_bytes(b"short")
-    with pytest.raises(TooLittleText, match="do not make two samples of 64"):
-        SampleIndex(tmp_path / "text", 64, seed=1)
-
-
-def test_the_shipped_text_is_small_and_its_source_named() -> None:
-    assert SHIPPED.stat().st_size <= 1_000_000
-    assert "public domain" in (SHIPPED.parent / "SOURCE.md").read_text()

@@ -1,4 +1,4 @@
-"""The text as tokens, and which sample each rank reads at each step.
+"""Which sample each rank reads at each step.
 
 A sample is addressed by one global index: sample = f(seed, epoch, index). The loader therefore has no state
 but the number of samples used so far; any number of ranks can go on from it, and each sample is used once
@@ -8,70 +8,118 @@ an epoch. Where the numbers of a batch come from lives here; moving them to a de
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
+from training.data.batch import Batch, Stream, cut
+from training.data.errors import TooLittleText
+from training.data.order import Order
 
-SHIPPED = Path(__file__).parent / "complete-angler.txt"
-NUM_BYTE_TOKENS = 256
-_VALIDATION_SHARE = 20  # one sample in 20, at the end of the text, is kept for validation
-
-Tokens = npt.NDArray[np.int64]
+_VALIDATION_SHARE = 20  # one sample in 20 is kept for validation
 
 
-class TooLittleText(ValueError):
-    """The text does not hold enough samples to train and validate on."""
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """How samples are made of a stream of tokens."""
+
+    length: int
+    """Tokens read in a sample."""
+    seed: int
+    window: int | None
+    """Samples shuffled among themselves; None: all, and the last ones are for validation. With a number the
+    first ones are, since the last are not known while a stream grows."""
+    num_validation: int | None = None
+    """Samples kept for validation; None: one in 20 of a window."""
+    masking: bool = True
+    """Documents are kept apart."""
 
 
-class SampleIndex:
-    """Samples of `context_length` + 1 tokens; neighbours share one token, so that every token is predicted
-    once.
+class Samples:
+    """Samples of `length` + 1 tokens; neighbours share one token, so that every token is predicted once.
 
-    Tokens are the bytes of the text (0 to 255). Raises TooLittleText when there is no sample for
-    validation.
+    Waits for the first window of a stream that grows. Raises TooLittleText when there is no sample for
+    validation or none to train on.
     """
 
-    def __init__(self, path: Path, context_length: int, seed: int) -> None:
-        self._bytes = np.fromfile(path, dtype=np.uint8)
-        self._context_length = context_length
-        self._seed = seed
-        total = max(0, (len(self._bytes) - 1) // context_length)
-        self.num_validation = max(1, total // _VALIDATION_SHARE)
-        self.num_samples = total - self.num_validation
-        self.num_tokens_left_over = len(self._bytes) - 1 - total * context_length
-        if self.num_samples < 1:
-            raise TooLittleText(
-                f"{path}: {len(self._bytes)} tokens do not make two samples of {context_length}\n"
-                "  hint: lower context_length or give a longer text as dataset"
-            )
-        self._order: tuple[int, npt.NDArray[np.int64]] = (-1, np.empty(0, dtype=np.int64))
+    def __init__(self, stream: Stream, how: Cut) -> None:
+        self._stream = stream
+        self._how = how
+        if how.window is not None:
+            self._wait_for(how.window)
+        whole = self._total if how.window is None else min(self._total, how.window)
+        self.num_validation = how.num_validation or max(1, whole // _VALIDATION_SHARE)
+        window = how.window or max(1, self._total - self.num_validation)
+        self._order = Order(how.seed, window)
+        known = self.num_samples
+        self._first_validation = 0 if how.window is not None else known or 0
+        self._first = self.num_validation if how.window is not None else 0
 
-    def batch(self, used: int, batch_size: int, rank: int, world: int) -> Tokens:
-        """What a rank reads next when `used` samples are used up; shape (batch_size, length + 1)."""
+    @property
+    def num_samples(self) -> int | None:
+        """Samples of an epoch; None while the stream grows. Raises TooLittleText."""
+        if not self._stream.complete:
+            return None
+        count = self._total - self.num_validation
+        if count < 1:
+            raise TooLittleText(
+                f"{self._stream.name}: {len(self._stream)} tokens do not make two samples of "
+                f"{self._how.length}"
+                + (f" with {self.num_validation} for validation" if self.num_validation > 1 else ""),
+                "lower context_length or give a longer text as dataset",
+            )
+        return count
+
+    def holds(self, until: int, epochs: int) -> bool:
+        """Whether so many epochs hold `until` samples; the same answer on every rank, whenever it asks.
+
+        Waits while a stream that grows cannot tell.
+        """
+        if until < 1:
+            return True
+        self._wait_for(self._needed(until - 1))
+        known = self.num_samples
+        return known is None or until <= epochs * known
+
+    def batch(self, used: int, batch_size: int, rank: int, world: int) -> Batch:
+        """What a rank reads next when `used` samples are used up; waits where a stream has yet to grow."""
         first = used + rank * batch_size
-        return np.stack([self._sample(self.sample_at(first + i)) for i in range(batch_size)])
+        numbers = [self._first + self.sample_at(first + i) for i in range(batch_size)]
+        return cut(self._stream, numbers, self._how.length, self._how.masking)
 
     def sample_at(self, index: int) -> int:
         """Number of the sample at a global index; each number comes once in `num_samples` indices."""
-        epoch, position = divmod(index, self.num_samples)
-        if self._order[0] != epoch:
-            generator = np.random.Generator(np.random.PCG64([self._seed, epoch]))
-            self._order = (epoch, generator.permutation(self.num_samples))
-        return int(self._order[1][position])
+        self._wait_for(self._needed(index))
+        known = self.num_samples
+        epoch, place = (0, index) if known is None else divmod(index, known)
+        return self._order.at(epoch, place, known)
 
-    def validation(self, batch_size: int, num_batches: int, rank: int, world: int) -> Iterator[Tokens]:
+    def validation(self, batch_size: int, num_batches: int, rank: int, world: int) -> Iterator[Batch]:
         """The same validation batches each time; they start again when there are fewer than asked for."""
         for batch in range(num_batches):
             first = (batch * world + rank) * batch_size
-            numbers = [self.num_samples + (first + i) % self.num_validation for i in range(batch_size)]
-            yield np.stack([self._sample(number) for number in numbers])
+            numbers = [self._first_validation + (first + i) % self.num_validation for i in range(batch_size)]
+            self._wait_for(self.num_validation)
+            yield cut(self._stream, numbers, self._how.length, self._how.masking)
 
-    def _sample(self, number: int) -> Tokens:
-        start = number * self._context_length
-        return self._bytes[start : start + self._context_length + 1].astype(np.int64)
+    @property
+    def description(self) -> str:
+        """One line for the log: how many samples, and what is left over."""
+        kept = f"{self.num_validation} for validation"
+        known = self.num_samples
+        if known is None:
+            return f"{self._stream.name}: {self._total} samples of {self._how.length} tokens so far, {kept}"
+        left = len(self._stream) - 1 - self._total * self._how.length
+        text = f"{self._stream.name}: {known} samples of {self._how.length} tokens and {kept}"
+        return text + f"; {left} tokens at the end fill no sample"
 
+    @property
+    def _total(self) -> int:
+        return max(0, (len(self._stream) - 1) // self._how.length)
 
-def text_path(dataset: str, base: Path) -> Path:
-    """The file behind a job's `dataset`; relative paths start at the job file's folder."""
-    return SHIPPED if dataset == "shipped" else base / dataset
+    def _needed(self, index: int) -> int:
+        """Samples the stream must have before the one at an index is known."""
+        window = self._order.window
+        return self.num_validation + (index // window + 1) * window
+
+    def _wait_for(self, total: int) -> None:
+        while not self._stream.complete and self._total < total:
+            self._stream.wait_for_more()

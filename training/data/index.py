@@ -1,0 +1,114 @@
+"""Reading a tokenised index in place, also while its writer is still at it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from training.data import shards
+from training.data.batch import Ints
+from training.data.errors import DataError
+
+STALE_SECONDS = 600.0
+"""A writer whose beat has not changed for so long is gone."""
+_POLL_SECONDS = 0.5
+_OPEN_SHARDS = 64
+
+
+class Index:
+    """Reads an index that may be growing. Raises DataError for one that cannot be used.
+
+    `on_wait` is called with words, again and again, while a reader waits for the writer.
+    """
+
+    def __init__(self, directory: Path, on_wait: Callable[[str], None] = lambda text: None) -> None:
+        self.directory = directory
+        self._on_wait = on_wait
+        self.source = shards.read_source(directory)
+        self.name = self.source.dataset
+        self._shards: list[shards.Shard] = []
+        self._complete = False
+        self._open = lru_cache(maxsize=_OPEN_SHARDS)(self._map)
+        self._sound: set[int] = set()
+        self.refresh()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the stream has ended."""
+        return self._complete
+
+    def __len__(self) -> int:
+        last = len(self._shards) - 1
+        return self._before(last) + self._shards[last].tokens if self._shards else 0
+
+    def refresh(self) -> None:
+        """Look for shards that have been committed since."""
+        complete = (self.directory / "complete.json").exists()  # asked first: the last shard is there then
+        while (shard := shards.read_shard(self.directory, len(self._shards))) is not None:
+            self._shards.append(shard)
+        self._complete = complete
+
+    def wait_for_more(self) -> None:
+        """Return when there are more tokens or the index is complete. Raises DataError if nobody writes."""
+        before = len(self._shards)
+        beat, changed = "", time.monotonic()
+        while True:
+            self.refresh()
+            if self.complete or len(self._shards) > before:
+                return
+            status = shards.read_status(self.directory)
+            if status.get("state") == "failed":
+                raise DataError(status.get("message", "the index writer failed"), status.get("hint", ""))
+            if str(status) != beat:
+                beat, changed = str(status), time.monotonic()
+            if time.monotonic() - changed > STALE_SECONDS:
+                hint = "start the job again; only its first rank writes the index"
+                raise DataError(f"{self.directory}: nobody has written for {STALE_SECONDS:.0f} s", hint)
+            self._on_wait(f"data: waiting for shard {before} of {self.directory.name}")
+            time.sleep(_POLL_SECONDS)
+
+    def tokens(self, start: int, stop: int) -> Ints:
+        """The tokens from start to stop."""
+        parts = [self._open(number)[0][low:high] for number, low, high in self._parts(start, stop)]
+        return np.concatenate(parts).astype(np.int64)
+
+    def beginnings(self, start: int, stop: int) -> Ints:
+        """Numbers, ascending, of the tokens from start to stop that begin a document."""
+        found = []
+        for number, low, high in self._parts(start, stop):
+            marks = self._open(number)[1]
+            first, last = np.searchsorted(marks, (low, high))
+            found.append(marks[first:last].astype(np.int64) + self._before(number))
+        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+    def _parts(self, start: int, stop: int) -> list[tuple[int, int, int]]:
+        """Shard, and first and last of its tokens, for each shard that holds tokens from start to stop."""
+        size = self.source.shard_tokens
+        return [
+            (number, max(start - number * size, 0), min(stop - number * size, size))
+            for number in range(start // size, -(-stop // size))
+        ]
+
+    def _before(self, number: int) -> int:
+        return number * self.source.shard_tokens
+
+    def _map(self, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+        """Tokens and beginnings of a shard, in place. A process reads each through once to compare."""
+        shard, path = self._shards[number], shards.shard_path(self.directory, number)
+        if number not in self._sound:
+            if (fault := shards.fault_of(path, shard)) is not None:
+                shards.set_aside(path)
+                hint = "it is set aside; start the job again, and its writer makes it anew"
+                raise DataError(f"{path}: {fault}", hint)
+            self._sound.add(number)
+        tokens = np.memmap(path, dtype=self.source.dtype, mode="r", shape=(shard.tokens,))
+        offset = tokens.nbytes
+        if not shard.beginnings:  # which cannot be mapped
+            return tokens, np.empty(0, dtype=np.int32)
+        return tokens, np.memmap(path, dtype="<i4", mode="r", offset=offset, shape=(shard.beginnings,))

@@ -1,0 +1,180 @@
+"""Rows of text from a dataset of the hub or from files, streamed by Hugging Face's `datasets`.
+
+The library is imported where it is used: it takes seconds, and ranks do without. What a person can correct
+is a DataError.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from training.data.described import Described
+from training.data.errors import DataError
+from training.model import published
+
+_KINDS = {".txt": "text", ".text": "text", ".jsonl": "json", ".json": "json", ".parquet": "parquet"}
+_PACKED = (".gz", ".zst", ".bz2", ".xz")
+_TOKEN_HINT = "check the name; for a gated or private one set HF_TOKEN to a token that may read it"  # noqa: S105
+
+
+def offline() -> bool:
+    """Whether the environment forbids asking the hub."""
+    return any(
+        os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE")
+        for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
+    )
+
+
+def revision_of(described: Described) -> str:
+    """The commit that a dataset's name stands for now; of files, a hash of their names and sizes.
+
+    Raises DataError.
+    """
+    if described.path is not None:
+        files = data_files(described.path)[1]
+        text = "".join(f"{file.relative_to(described.path)} {file.stat().st_size}\n" for file in files)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+    if offline():
+        return _in_cache(described.dataset, described.revision).name
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+    try:
+        return str(HfApi().dataset_info(described.dataset, revision=described.revision).sha)
+    except RevisionNotFoundError:
+        message = f"dataset: {described.dataset} has no revision {described.revision}"
+        raise DataError(message, "correct dataset_revision") from None
+    except RepositoryNotFoundError:
+        message = f"dataset: the hub has no {described.dataset} that this token may see"
+        raise DataError(message, _TOKEN_HINT) from None
+    except Exception as error:  # the library's own and those of its transport
+        raise _no_answer(described.dataset, error) from None
+
+
+def open_rows(described: Described, revision: str) -> Any:
+    """An IterableDataset of the rows, in their order; see `first_text` for the check of its column.
+
+    Raises DataError.
+    """
+    import datasets
+
+    datasets.disable_progress_bars()
+    if described.path is not None:
+        kind, files = data_files(described.path)
+        how: dict[str, Any] = {"sample_by": "document"} if kind == "text" else {}
+        return datasets.load_dataset(
+            kind, data_files=[str(file) for file in files], split="train", streaming=True, **how
+        )
+    place = str(_in_cache(described.dataset, revision)) if offline() else described.dataset
+    commit = None if offline() else revision
+    try:
+        return datasets.load_dataset(
+            place, described.config, split=described.split, streaming=True, revision=commit
+        )
+    except ValueError as error:  # a configuration or split that is not there; says which are
+        raise DataError(
+            f"dataset: {described.dataset}: {error}", "correct dataset_config or dataset_split"
+        ) from None
+    except datasets.exceptions.DatasetNotFoundError as error:
+        raise DataError(f"dataset: {error}", _TOKEN_HINT) from None
+    except Exception as error:
+        raise _no_answer(described.dataset, error) from None
+
+
+def check_column(rows: Any, described: Described) -> None:
+    """Read the first row, which shows whether the text is there. Raises DataError."""
+    try:
+        first = next(iter(rows), None)
+    except Exception as error:  # of the library's readers, or of the hub
+        raise DataError(f"dataset: {described.dataset} cannot be read: {error}", _TOKEN_HINT) from None
+    if first is None:
+        raise DataError(f"dataset: {described.dataset} has no rows", "give another dataset")
+    text_of(first, described.column)
+
+
+def text_of(row: dict[str, Any], column: str) -> str:
+    """The text of a row; empty where the row has none. Raises DataError where the column is not of texts."""
+    if column not in row:
+        raise DataError(f"text_column: there is no column {column!r}", "use one of " + ", ".join(row))
+    text = row[column]
+    if text is None:
+        return ""
+    if not isinstance(text, str):
+        found = f"text_column: column {column!r} holds {type(text).__name__} and not text"
+        raise DataError(found, "use one of " + ", ".join(name for name in row if isinstance(row[name], str)))
+    return text
+
+
+def data_files(path: Path) -> tuple[str, list[Path]]:
+    """Kind of the files (text, json, parquet), and the files by their names. Raises DataError."""
+    hint = "give a .txt, .jsonl or .parquet file, which may be packed (.gz, .zst), or a directory of one kind"
+    if not path.exists():
+        raise DataError(f"dataset: {path}: No such file or directory", hint)
+    files = sorted(_visible_files(path)) if path.is_dir() else [path]
+    kinds = {file: _kind(file) for file in files}
+    found = sorted({kind for kind in kinds.values() if kind})
+    if not found and path.is_file():
+        return "text", files
+    if len(found) != 1:
+        what = f"has {' and '.join(found)} files" if found else "has no file of text"
+        raise DataError(f"dataset: {path} {what}", hint)
+    return found[0], [file for file in files if kinds[file]]
+
+
+def tokenizer_directory(name: str) -> Path:
+    """Where a tokenizer lies: an absolute path, the hub's cache, or fetched now. Raises DataError."""
+    if Path(name).is_absolute():
+        return Path(name)  # reading it says what is missing
+    with contextlib.suppress(FileNotFoundError):
+        if (found := published.find(name, Path("/"))).joinpath("tokenizer.json").exists():
+            return found
+    if offline():
+        hint = f"fetch it once without HF_HUB_OFFLINE, or give a directory: hf download {name} tokenizer.json"
+        raise DataError(f"tokenizer: {name} is not in the hub's cache, and offline", hint)
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    try:
+        return Path(snapshot_download(name, allow_patterns=["tokenizer*.json"]))
+    except GatedRepoError as error:
+        message = f"tokenizer: {name} is gated: {' '.join(str(error).split())[:300]}"
+        raise DataError(message, "accept its terms on its page, and set HF_TOKEN") from None
+    except RepositoryNotFoundError:
+        message = f"tokenizer: the hub has no {name} that this token may see"
+        raise DataError(message, _TOKEN_HINT) from None
+    except Exception as error:
+        raise _no_answer(name, error) from None
+
+
+def _in_cache(name: str, revision: str | None) -> Path:
+    """The dataset's files as fetched before, whole. Raises DataError."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, repo_type="dataset", revision=revision, local_files_only=True))
+    except Exception:
+        hint = f"fetch it once: hf download --repo-type dataset {name}; or give a directory"
+        raise DataError(f"dataset: {name} is not in the hub's cache, and offline", hint) from None
+
+
+def _no_answer(name: str, error: Exception) -> DataError:
+    text = " ".join(str(error).split())[:300]
+    return DataError(f"{name}: the hub did not give it: {type(error).__name__}: {text}", _TOKEN_HINT)
+
+
+def _visible_files(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        if path.is_file() and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts):
+            yield path
+
+
+def _kind(path: Path) -> str | None:
+    name = path.name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    return _KINDS.get(Path(name).suffix)
