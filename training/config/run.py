@@ -13,7 +13,9 @@ class RunSettings:
     """How a run goes."""
 
     train_batch_size: Count = 1
-    """Samples per rank and step."""
+    """Samples per rank and batch."""
+    gradient_accumulation: Count = 1
+    """Batches per rank and step; their gradients are added up before the optimizer's step."""
     val_batch_size: Count = 1
     """Samples per rank and validation batch."""
     seed: Whole = 42

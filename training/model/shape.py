@@ -35,12 +35,9 @@ def choose(config: JobConfig, directory: Path) -> Model:
 
     Raises JobConfigError where weights are not on this machine, or the job contradicts them.
     """
-    preset = PRESETS[config.preset]
-    weights = config.weights or preset.weights
+    weights = config.weights or PRESETS[config.preset].weights
     if weights == SCRATCH:
-        shape = replace(preset.shape, **_own_values(config))
-        if config.hidden_size or config.num_attention_heads:
-            shape = replace(shape, head_dim=shape.hidden_size // shape.num_attention_heads)
+        shape = _from_job(config)
         return _refuse(_impossible(shape), Model(shape, None))
     try:
         path = published.find(weights, directory)
@@ -49,6 +46,17 @@ def choose(config: JobConfig, directory: Path) -> Model:
         hint = "fetch them once: python -m training.model.published NAME; or set `weights: scratch`"
         return _refuse([Problem("weights", str(error), hint)])
     return _refuse(contradictions(config, shape, path), Model(shape, path))
+
+
+def planned(config: JobConfig, directory: Path) -> Shape:
+    """The shape of a job that may be planned before its weights are fetched: the preset's until then."""
+    weights = config.weights or PRESETS[config.preset].weights
+    if weights != SCRATCH:
+        try:
+            published.find(weights, directory)
+        except FileNotFoundError:
+            return _from_job(config)
+    return choose(config, directory).shape
 
 
 def shard_group(config: JobConfig, world: int, ranks_per_node: int) -> int:
@@ -90,6 +98,13 @@ def _same(ours: Any, theirs: Any) -> bool:
     if isinstance(ours, float):  # a rotary base may have been written as a power
         return math.isclose(ours, theirs)
     return bool(ours == theirs)
+
+
+def _from_job(config: JobConfig) -> Shape:
+    shape = replace(PRESETS[config.preset].shape, **_own_values(config))
+    if config.hidden_size or config.num_attention_heads:
+        shape = replace(shape, head_dim=shape.hidden_size // shape.num_attention_heads)
+    return shape
 
 
 def _own_values(config: JobConfig) -> dict[str, Any]:

@@ -1,0 +1,67 @@
+"""A plan as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from training.config import JobConfig
+from training.plan.outline import GIB, Machine, Plan
+
+
+def text(plan: Plan, config: JobConfig, machine: Machine) -> str:
+    """The whole plan, one aligned line a fact."""
+    lines = [f"{name:<28}{value}" for name, value in _facts(plan, config, machine)]
+    return "\n".join(lines + [f"does not fit: {problem}" for problem in plan.problems]) + "\n"
+
+
+def _facts(plan: Plan, config: JobConfig, machine: Machine) -> Iterator[tuple[str, str]]:
+    yield "parameters", f"{plan.parameters:,} ({plan.parameters / 1e9:.2f} B)"
+    whole = plan.parameters
+    yield "fp32 weights", f"{_gib(4 * whole)}; with gradients and moments {_gib(16 * whole)}"
+    if config.preset == "mathstral-7b":
+        yield "", "(published as 26 and 107: those of 7.2 billion parameters, cut off)"
+    yield from _memory(plan, config, machine)
+    yield "tokens a step", f"{plan.tokens_per_step:,}"
+    yield "tokens in all", f"{plan.tokens:,} in {config.num_steps:,} steps"
+    yield from _checkpoints(plan, config, machine)
+    yield "duration", f"{_time(plan.seconds)} at {machine.utilisation:.0%} of peak (stated, not predicted)"
+    yield "", f"{plan.tokens_per_second_and_gpu:,.0f} tokens/s and GPU; without stops, saves and start-up"
+    if plan.cost is not None:
+        yield "cost", f"${plan.cost:,.0f} for {machine.gpus} GPUs at ${machine.price:,.2f} an hour each"
+
+
+def _memory(plan: Plan, config: JobConfig, machine: Machine) -> Iterator[tuple[str, str]]:
+    memory = plan.memory
+    usable = machine.device.memory_gib - machine.reserve_gib
+    yield "memory of each GPU", f"{_gib(memory.gpu)} of {usable:.1f} GiB ({machine.gpus} GPUs, estimated)"
+    where = " (in host memory)" if memory.on_host else f", split over {machine.shards}"
+    yield "  weights", _gib(memory.weights) + where
+    yield "  gradients", _gib(memory.gradients)
+    yield "  optimizer", _gib(memory.optimizer)
+    yield "  gathered for a while", _gib(memory.gathered)
+    yield "  activations", f"{_gib(memory.activations)} ({_activation_words(config)})"
+    yield "  logits", _gib(memory.logits)
+
+
+def _activation_words(config: JobConfig) -> str:
+    kind = config.activation_checkpointing
+    words = {False: "all kept", "selective": "products kept"}.get(kind, "layers computed again")
+    return words + (", offloaded" if config.activation_offloading else "")
+
+
+def _checkpoints(plan: Plan, config: JobConfig, machine: Machine) -> Iterator[tuple[str, str]]:
+    size = f"{plan.checkpoint / 1e9:.0f} GB"
+    yield "checkpoint", f"{size}; {plan.checkpoints_that_fit} fit {machine.file_system_gib:,} GiB"
+    if plan.checkpoints_written:
+        total = plan.checkpoints_written * plan.checkpoint / 1e12
+        yield "", f"{plan.checkpoints_written} are written ({total:.1f} TB), {config.keep_checkpoints} kept"
+
+
+def _gib(count: int) -> str:
+    return f"{count / GIB:.1f} GiB" if count >= GIB / 10 else f"{count / 2**20:.1f} MiB"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 3600:
+        return f"{seconds / 60:.1f} minutes"
+    return f"{seconds / 3600:.1f} hours" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
