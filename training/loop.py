@@ -89,12 +89,12 @@ class Trainer:
         if loaded is None:
             self.log("No Checkpoints Found")
             self._first_values()
-            rng.start(self.config.seed, self.rank, self.device)
+            rng.start(self.config.seed, self._random_rank, self.device)
             return
         self.position = loaded.position
         self._note(step=self.position.step, checkpoint=loaded.path.name)
         if loaded.rng is None:
-            rng.start(self.config.seed + self.position.step, self.rank, self.device)
+            rng.start(self.config.seed + self.position.step, self._random_rank, self.device)
         else:
             rng.restore(loaded.rng, self.device)
 
@@ -158,6 +158,10 @@ class Trainer:
         """One line from the first rank. The messages are matched by other tools."""
         if self.rank == 0:
             print(message, flush=True)
+
+    @property
+    def _random_rank(self) -> int:
+        return 0 if self.config.same_seed else self.rank
 
     @property
     def _global_batch(self) -> int:

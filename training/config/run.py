@@ -20,6 +20,8 @@ class RunSettings:
     """Samples per rank and validation batch."""
     seed: Whole = 42
     """Orders the samples and starts weights and dropout."""
+    same_seed: bool = False
+    """Start the random state of all ranks alike, so that they drop the same elements."""
     log_every: Count = 1
     """Steps between two lines in the log; the metrics file has every step."""
     validate_every: Whole = 500

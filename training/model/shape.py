@@ -45,7 +45,7 @@ def choose(config: JobConfig, directory: Path) -> Model:
     except (OSError, ValueError) as error:
         hint = "fetch them once: python -m training.model.published NAME; or set `weights: scratch`"
         return _refuse([Problem("weights", str(error), hint)])
-    return _refuse(contradictions(config, shape, path), Model(shape, path))
+    return _refuse(contradictions(config, shape, f"{path}/config.json"), Model(shape, path))
 
 
 def planned(config: JobConfig, directory: Path) -> Shape:
@@ -55,7 +55,10 @@ def planned(config: JobConfig, directory: Path) -> Shape:
         try:
             published.find(weights, directory)
         except FileNotFoundError:
-            return _from_job(config)
+            shape = PRESETS[config.preset].shape
+            return _refuse(
+                contradictions(config, shape, f"the published {weights}"), Model(shape, None)
+            ).shape
     return choose(config, directory).shape
 
 
@@ -71,20 +74,20 @@ def shard_group(config: JobConfig, world: int, ranks_per_node: int) -> int:
     raise JobConfigError("job.yaml", [problem])
 
 
-def contradictions(config: JobConfig, shape: Shape, path: Path) -> list[Problem]:
-    """Where the job's own values, or its preset's sizes, differ from those of the weights."""
-    theirs = "{key} is {ours} here and {found} in " + str(path / "config.json")
+def contradictions(config: JobConfig, shape: Shape, where: str) -> list[Problem]:
+    """Where the job's own values, or its preset's sizes, differ from those of the weights, named `where`."""
+    theirs = "{ours} here and {found} in " + where
     hint = "leave it out to train as the weights were made, or set `weights: scratch`"
     own, preset = _own_values(config), PRESETS[config.preset].shape
     found = [
-        Problem(key, theirs.format(key=key, ours=ours, found=getattr(shape, key)), hint)
+        Problem(key, theirs.format(ours=ours, found=getattr(shape, key)), hint)
         for key, ours in own.items()
         if not _same(ours, getattr(shape, key))
     ]
     for key in _SIZES:
         ours, given = getattr(preset, key), getattr(shape, key)
         if not _same(ours, given) and key not in own:
-            text = theirs.format(key=key, ours=ours, found=given)
+            text = f"{key} is " + theirs.format(ours=ours, found=given)
             found.append(
                 Problem("preset", text, f"{config.preset} is another model; name that of the weights")
             )

@@ -110,14 +110,14 @@ def test_logits_are_the_librarys_before_and_after(
 @pytest.mark.parametrize(
     ("values", "parts"),
     [
-        ({"rope_theta": 500.0}, ["rope_theta: rope_theta is 500.0 here and 10000.0 in", "config.json"]),
-        ({"attention_dropout": 0.1}, ["attention_dropout is 0.1 here and 0.0"]),
-        ({"residual_dropout": 0.1}, ["residual_dropout is 0.1 here and 0.0"]),
-        ({"rotary_fraction": 0.25}, ["rotary_fraction is 0.25 here and 1.0"]),
-        ({"vocab_size": 512}, ["vocab_size is 512 here and 384"]),
-        ({"num_hidden_layers": 3}, ["num_hidden_layers is 3 here and 2"]),
-        ({"model_type": "llama"}, ["model_type is llama here and mistral"]),
-        ({"initializer_range": 0.5}, ["initializer_range is 0.5 here and 0.02"]),
+        ({"rope_theta": 500.0}, ["rope_theta: 500.0 here and 10000.0 in", "config.json"]),
+        ({"attention_dropout": 0.1}, ["attention_dropout: 0.1 here and 0.0"]),
+        ({"residual_dropout": 0.1}, ["residual_dropout: 0.1 here and 0.0"]),
+        ({"rotary_fraction": 0.25}, ["rotary_fraction: 0.25 here and 1.0"]),
+        ({"vocab_size": 512}, ["vocab_size: 512 here and 384"]),
+        ({"num_hidden_layers": 3}, ["num_hidden_layers: 3 here and 2"]),
+        ({"model_type": "llama"}, ["model_type: llama here and mistral"]),
+        ({"initializer_range": 0.5}, ["initializer_range: 0.5 here and 0.02"]),
         ({"preset": "tiny-llama"}, ["preset: model_type is llama here and mistral", "tie_word_embeddings"]),
     ],
 )
