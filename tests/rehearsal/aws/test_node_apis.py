@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.rehearsal.aws.network import ref, resource, role
+from tests.rehearsal.aws.network import allow, attribute, ref, resource, role
 from tests.rehearsal.aws.node_side import NodeSide, ask
 from tests.rehearsal.aws.support import Stacks
+from tests.rehearsal.aws.test_small_services import key
 from unbroken.rehearsal.aws.gateway.http import Answer
 from unbroken.rehearsal.composition import Rehearsal
 
@@ -72,6 +73,34 @@ def test_a_node_may_do_what_its_role_may_and_no_more(
     bucket_policy(client, bucket, {"Effect": "Deny", "Principal": "*", "Action": "s3:GetObject"})
     with pytest.raises(ClientError, match="explicit deny"):
         s3.get_object(Bucket=bucket, Key="lifecycle/x")
+    stacks.delete(made.name)
+
+
+def test_an_encrypted_object_needs_its_key_too(
+    rehearsal: Rehearsal, stacks: Stacks, client: Client, serve: Callable[[Answer], int]
+) -> None:
+    name = f"sagemaker-{uuid.uuid4().hex[:8]}"
+    default = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": ref("Key")}
+    rules = {"ServerSideEncryptionConfiguration": [{"ServerSideEncryptionByDefault": default}]}
+    through_s3 = {"kms:ViaService": "s3.us-west-2.amazonaws.com"}
+    opens = allow("kms:Decrypt", attribute("Arn", "Key"), StringEquals=through_s3)
+    parts = {
+        "Key": key(),
+        "Bucket": resource("AWS::S3::Bucket", BucketName=name, BucketEncryption=rules),
+        "Reader": role(allow("s3:GetObject"), opens),
+        "Stranger": role(allow("s3:*")),
+    }
+    made = stacks.create(parts, {"Reader": ref("Reader"), "Stranger": ref("Stranger")})
+    assert made.status == "CREATE_COMPLETE", made.reasons
+    client("s3").put_object(Bucket=name, Key="k", Body=b"content")
+    reader = NodeSide(rehearsal, serve, made.outputs["Reader"]).client("s3")
+    assert reader.get_object(Bucket=name, Key="k")["Body"].read() == b"content"
+    stranger = NodeSide(rehearsal, serve, made.outputs["Stranger"]).client("s3")
+    with pytest.raises(ClientError, match="kms:Decrypt on resource: arn:aws:kms:"):
+        stranger.get_object(Bucket=name, Key="k")
+    with pytest.raises(ClientError, match="kms:GenerateDataKey on resource: arn:aws:kms:"):
+        stranger.put_object(Bucket=name, Key="k", Body=b"")
+    client("s3").delete_object(Bucket=name, Key="k")
     stacks.delete(made.name)
 
 

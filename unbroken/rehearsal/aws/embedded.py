@@ -39,7 +39,7 @@ from unbroken.rehearsal.aws.ec2 import resources as ec2_resources
 from unbroken.rehearsal.aws.fsx import api as fsx_api
 from unbroken.rehearsal.aws.fsx import resources as fsx_resources
 from unbroken.rehearsal.aws.fsx.service import Fsx
-from unbroken.rehearsal.aws.handlers import Handler, amend, register
+from unbroken.rehearsal.aws.handlers import Amendment, Handler, amend, register
 
 START_SECONDS = 20.0
 POLL_SECONDS = 0.02
@@ -74,27 +74,29 @@ class EmbeddedAws:
         s3.install()
         metrics.install(self.fsx)
         wire.install("fsx", fsx_api.TARGET_PREFIX, fsx_api.FsxApi(self.fsx))
-        register(
-            [
-                *ec2_resources.handlers(self.clients),
-                *ec2_network.handlers(self.clients),
-                *fsx_resources.handlers(self.fsx),
-                *deployment.handlers(self.clients, self.permissions),
-                *budgets.handlers(self.clients),
-                *logs.handlers(self.clients, self.permissions),
-                *workspace_resources.handlers(self.clients, self.workspaces),
-            ],
-            self.region,
-        )
-        amend(
-            [
-                *ec2_amended.amendments(self.clients),
-                *iam.amendments(self.clients),
-                *kms.amendments(self.clients),
-                *s3.amendments(self.clients),
-            ],
-            self.region,
-        )
+        register(self._handlers(), self.region)
+        amend(self._amendments(), self.region)
+
+    def _handlers(self) -> list[Handler]:
+        """CloudFormation's types that are ours."""
+        return [
+            *ec2_resources.handlers(self.clients),
+            *ec2_network.handlers(self.clients),
+            *fsx_resources.handlers(self.fsx),
+            *deployment.handlers(self.clients, self.permissions),
+            *budgets.handlers(self.clients),
+            *logs.handlers(self.clients, self.permissions),
+            *workspace_resources.handlers(self.clients, self.workspaces),
+        ]
+
+    def _amendments(self) -> list[Amendment]:
+        """Those that stay ministack's, corrected."""
+        return [
+            *ec2_amended.amendments(self.clients),
+            *iam.amendments(self.clients),
+            *kms.amendments(self.clients),
+            *s3.amendments(self.clients),
+        ]
 
     def add(self, handlers: list[Handler]) -> None:
         """Add CloudFormation types made elsewhere, such as the HyperPod cluster."""

@@ -40,22 +40,9 @@ def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
 def amendments(clients: Clients) -> list[Amendment]:
     """The bucket type."""
 
-    def tag(bucket: str, properties: Properties) -> None:
-        tags = tag_list(properties)
-        if tags:
-            clients.s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": tags})
-        else:
-            clients.s3.delete_bucket_tagging(Bucket=bucket)
-
-    def encrypt(bucket: str, properties: Properties) -> None:
-        rules = properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", ())
-        if rules:
-            configuration = {"Rules": [_rule(rule) for rule in rules]}
-            clients.s3.put_bucket_encryption(Bucket=bucket, ServerSideEncryptionConfiguration=configuration)
-
     def finish(bucket: str, properties: Properties) -> None:
-        tag(bucket, properties)
-        encrypt(bucket, properties)
+        _tag(clients, bucket, properties)
+        _encrypt(clients, bucket, properties)
 
     def delete(bucket: str, _properties: Properties) -> None:
         try:
@@ -65,3 +52,18 @@ def amendments(clients: Clients) -> list[Amendment]:
                 raise ResourceError(f"{error} (bucket {bucket})") from error
 
     return [Amendment("AWS::S3::Bucket", finish=finish, delete=delete)]
+
+
+def _tag(clients: Clients, bucket: str, properties: Properties) -> None:
+    tags = tag_list(properties)
+    if tags:
+        clients.s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": tags})
+    else:
+        clients.s3.delete_bucket_tagging(Bucket=bucket)
+
+
+def _encrypt(clients: Clients, bucket: str, properties: Properties) -> None:
+    rules = properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", ())
+    if rules:
+        configuration = {"Rules": [_rule(rule) for rule in rules]}
+        clients.s3.put_bucket_encryption(Bucket=bucket, ServerSideEncryptionConfiguration=configuration)

@@ -58,9 +58,12 @@ class StackEvents:
                 self._begin_update(stack_name, logical_id, physical_id)
             return update(kind, physical_id, old, new, stack_name, logical_id, *more)
 
-        def telling_delete(
-            kind: str, physical_id: str, properties: Any, stack_name: str, logical_id: str
-        ) -> Any:
+        stacks._provision_resource = telling_create
+        stacks._update_resource = telling_update
+        stacks._delete_resource = self._telling_delete(delete)
+
+    def _telling_delete(self, delete: Callable[..., Any]) -> Callable[..., Any]:
+        def telling(kind: str, physical_id: str, properties: Any, stack_name: str, logical_id: str) -> Any:
             stack_id = self._cleaned_up(stack_name)
             if not stack_id:
                 return delete(kind, physical_id, properties, stack_name, logical_id)
@@ -69,9 +72,7 @@ class StackEvents:
             delete(kind, physical_id, properties, stack_name, logical_id)
             return self._add(*about, "DELETE_COMPLETE", physical_id=physical_id)
 
-        stacks._provision_resource = telling_create
-        stacks._update_resource = telling_update
-        stacks._delete_resource = telling_delete
+        return telling
 
     def add(
         self, stack_id: str, stack_name: str, logical_id: str, kind: str, status: str,
