@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.synth.app_process import digests, run_app
-from tests.synth.build import REPOSITORY, Synth, synth
+from tests.synth.build import EXAMPLES, REPOSITORY, Synth, synth
+from unbroken import config
 from unbroken.config import ClusterConfig
 
 CODE = ("app.py", "cdk.json", "clusters", "lifecycle_assets", "stacks", "training", "unbroken")
@@ -41,19 +42,26 @@ def copied(tmp_path: Path) -> Path:
     return checkout
 
 
-def test_place_time_and_umask_leave_no_trace(everything: Synth, copied: Path, tmp_path: Path) -> None:
+def here(name: str, folder: Path) -> Synth:
+    """An example synthesized now: somebody may be at work on a node's step or the trainer meanwhile."""
+    return synth(config.load(EXAMPLES[name]), folder / "here")
+
+
+def test_place_time_and_umask_leave_no_trace(copied: Path, tmp_path: Path) -> None:
+    first = here("everything", tmp_path)
     context = {"cluster": "clusters/everything.yaml"}
     done = run_app(tmp_path, context, checkout=copied, umask=0o077)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert other_bytes(everything.folder, tmp_path / "out") == []
+    assert other_bytes(first.folder, tmp_path / "out") == []
 
 
-def test_a_changed_step_of_a_node_is_seen(mathstral: Synth, copied: Path, tmp_path: Path) -> None:
+def test_a_changed_step_of_a_node_is_seen(copied: Path, tmp_path: Path) -> None:
+    first = here("mathstral", tmp_path)
     with (copied / "lifecycle_assets" / "on_create.sh").open("a") as file:
         file.write("# another\n")
     done = run_app(tmp_path, {}, checkout=copied)
     assert done.returncode == 0
-    assert "ml-cluster-cluster.template.json" in other_bytes(mathstral.folder, tmp_path / "out")
+    assert "ml-cluster-cluster.template.json" in other_bytes(first.folder, tmp_path / "out")
 
 
 def no_network() -> list[str]:
@@ -68,10 +76,11 @@ def no_network() -> list[str]:
     return prefix
 
 
-def test_it_needs_neither_account_nor_network(mathstral: Synth, tmp_path: Path) -> None:
+def test_it_needs_neither_account_nor_network(tmp_path: Path) -> None:
+    first = here("mathstral", tmp_path)
     done = run_app(tmp_path, {}, prefix=no_network())
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert other_bytes(mathstral.folder, tmp_path / "out") == []
+    assert other_bytes(first.folder, tmp_path / "out") == []
 
 
 def test_another_file_gives_other_bytes(mathstral: Synth, everything: Synth) -> None:
@@ -85,20 +94,21 @@ def test_no_path_of_this_machine_and_no_guessed_zone_gets_out(example: Synth) ->
     assert json.loads((example.folder / "manifest.json").read_text()).get("missing") is None
 
 
-def turned(config: ClusterConfig) -> ClusterConfig:
+def turned(cluster: ClusterConfig) -> ClusterConfig:
     """The same cluster, written down in another order, but for the first worker group."""
-    first, *others = config.worker_groups
-    return config.model_copy(
+    first, *others = cluster.worker_groups
+    return cluster.model_copy(
         update={
             "worker_groups": [first, *reversed(others)],
-            "login_groups": list(reversed(config.login_groups)),
-            "tags": dict(reversed(config.tags.items())),
+            "login_groups": list(reversed(cluster.login_groups)),
+            "tags": dict(reversed(cluster.tags.items())),
         }
     )
 
 
-def test_order_without_a_meaning_changes_nothing(everything: Synth, tmp_path: Path) -> None:
+def test_order_without_a_meaning_changes_nothing(tmp_path: Path) -> None:
     """Only the first worker group's place means something: the job runs there."""
-    assert turned(everything.config) != everything.config
-    again = synth(turned(everything.config), tmp_path)
-    assert other_bytes(everything.folder, again.folder) == []
+    first = here("everything", tmp_path)
+    assert turned(first.config) != first.config
+    again = synth(turned(first.config), tmp_path / "turned")
+    assert other_bytes(first.folder, again.folder) == []
