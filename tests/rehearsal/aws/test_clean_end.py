@@ -69,7 +69,7 @@ class Bench:
 def example(path: Path) -> ClusterConfig:
     """The example in the embedded AWS's region, unprotected, with one node a group."""
     text = path.read_text().replace("us-east-2", REGION).replace("use2-", "usw2-")
-    declared = config.loads(text.replace("termination_protection: true", ""), str(path))
+    declared = config.loads(text.replace("termination_protection: true", ""), path)
     one = {"num_instances": 1, "min_instances": None}
     workers = [group.model_copy(update=one) for group in declared.worker_groups]
     return declared.model_copy(update={"worker_groups": workers})

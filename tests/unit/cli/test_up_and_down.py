@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +27,8 @@ from unbroken.ops.target import on_embedded
 from unbroken.ops.up.run import Request, Up
 
 CONFIG = config.loads(
-    "name: ml\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 1}\n", "c.yaml"
+    "name: ml\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 1}\n",
+    Path("c.yaml"),
 )
 NEW = Plan(("ml-network",), (), (), (), (), False)
 SAME = Plan((), (), (), (), (), False)

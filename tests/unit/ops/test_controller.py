@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from dataclasses import replace
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ from unbroken.ops.errors import CannotRun
 from unbroken.ops.target import Target
 
 CONFIG = config.loads(
-    "name: ml\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 1}\n", "c.yaml"
+    "name: ml\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 1}\n",
+    Path("c.yaml"),
 )
 GROUP = CONFIG.controller_group.name
 STARTED = "\nStarting session with SessionId: me-0123\n"

@@ -71,7 +71,7 @@ def up(bench: Bench, tmp_path: Path, stacks: dict[str, dict[str, Any]]) -> Plain
         for area in stacks
     }
     (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
-    declared = config.loads(CLUSTER.format(name=bench.cluster), "c.yaml")
+    declared = config.loads(CLUSTER.format(name=bench.cluster), Path("c.yaml"))
     cdk = PlainCdk(bench, stacks)
     deploy(bench.target, cast("Cdk", cdk), Assembly(tmp_path), declared, bench.told.append)
     return cdk
@@ -113,7 +113,7 @@ def test_where_no_resource_failed_cdks_own_words_stand(bench: Bench, tmp_path: P
     (tmp_path / "manifest.json").write_text(
         '{"artifacts": {"c-a": {"type": "aws:cloudformation:stack", "properties": {"templateFile": "t"}}}}'
     )
-    declared = config.loads(CLUSTER.format(name=bench.cluster), "c.yaml")
+    declared = config.loads(CLUSTER.format(name=bench.cluster), Path("c.yaml"))
     with pytest.raises(StageFailed, match="not bootstrapped"):
         deploy(
             bench.target, cast("Cdk", Refusing(bench, {})), Assembly(tmp_path), declared, bench.told.append
