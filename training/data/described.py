@@ -52,8 +52,9 @@ class Described:
         """Directory of the index; another for each dataset, tokenizer and form of index."""
         made_of = (self.dataset, self.config, self.split, self.revision, self.column, self.tokenizer)
         text = json.dumps([*made_of, self.shard_tokens, SCHEMA_VERSION])
-        name = "-".join(filter(None, (self.dataset, self.config, self.split)))
-        word = re.sub(r"[^\w.]+", "-", name).strip("-")[-60:].strip("-")
+        dataset = self.path.name if self.path is not None else self.dataset
+        name = "-".join(filter(None, (dataset, self.config, self.split)))
+        word = re.sub(r"[^\w.]+", "-", name).strip("-")[:60]
         return self.indices / f"{word}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 

@@ -51,6 +51,7 @@ class Writer:
 
     def run(self, opened: Callable[[], None] = lambda: None) -> None:
         """Write to the end of the stream; calls `opened` when all has been looked at. Raises DataError."""
+        self.directory.mkdir(parents=True, exist_ok=True)
         try:
             self._say("opening")
             tokenizer = self.open()
