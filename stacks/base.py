@@ -76,11 +76,6 @@ def removal(choice: Literal["retain", "delete"]) -> RemovalPolicy:
     return RemovalPolicy.DESTROY if choice == "delete" else RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 
-def data_removal(config: ClusterConfig) -> RemovalPolicy:
-    """What happens to the data when its stack goes."""
-    return removal(config.storage.deletion)
-
-
 def _boundary(config: ClusterConfig) -> PermissionsBoundary | None:
     arn = config.identity.permissions_boundary
     return PermissionsBoundary.from_arn(arn) if arn else None

@@ -17,7 +17,6 @@ def interface_statements(
     interface = stack.arn("ec2", "network-interface/*")
     subnets = [stack.arn("ec2", f"subnet/{id_}") for id_ in _subnets(config, network)]
     groups = [stack.arn("ec2", f"security-group/{id_}") for id_ in _security_groups(config, network)]
-    ours = {"ArnEquals": {"ec2:Subnet": subnets}}
     return [
         allow(
             "CreateInterfaces",
@@ -29,10 +28,17 @@ def interface_statements(
             "OwnInterfaces",
             ["ec2:CreateNetworkInterfacePermission", "ec2:DeleteNetworkInterface"],
             [interface],
-            ours,
+            {"ArnEquals": {"ec2:Subnet": subnets}},
             purpose="HyperPod lends the interface to the node, whose instance is in the service's account, "
             "and removes it with the node; in the cluster's subnets only.",
         ),
+        *_given_back(interface),
+        *_without_resource(),
+    ]
+
+
+def _given_back(interface: str) -> list[Statement]:
+    return [
         allow(
             "ReturnInterfaces",
             ["ec2:DeleteNetworkInterfacePermission"],
@@ -45,6 +51,11 @@ def interface_statements(
             [interface],
             purpose="HyperPod marks its interfaces, which is how leftovers are found.",
         ),
+    ]
+
+
+def _without_resource() -> list[Statement]:
+    return [
         allow(
             "DetachInterfaces",
             ["ec2:DetachNetworkInterface"],

@@ -1,6 +1,6 @@
 """``python -m tests.synth.validate`` puts every example through CDK's own template validator.
 
-A process of its own: whether CDK validates is decided as its Node.js starts, and everything else runs without.
+A process of its own: whether CDK validates is decided as its Node.js starts, and all else runs without.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ def violations(cluster: ClusterConfig, folder: Path) -> list[str]:
         if "ValidationFailed" not in str(error):
             raise
     report: dict[str, Any] = json.loads((folder / REPORT).read_text(encoding="utf-8"))
-    return [
-        f"{each['severity']} {each['ruleName']} {each['violatingConstructs'][0]['constructPath']}: {each['description']}"
-        for plugin in report["pluginReports"]
-        for each in plugin["violations"]
-    ]
+    return [_line(each) for plugin in report["pluginReports"] for each in plugin["violations"]]
+
+
+def _line(violation: dict[str, Any]) -> str:
+    where = violation["violatingConstructs"][0]["constructPath"]
+    return f"{violation['severity']} {violation['ruleName']} {where}: {violation['description']}"
 
 
 def main() -> int:
