@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import ministack.core.iam_evaluator as evaluator
+import pytest
 
 from stacks.endpoints import ALWAYS
 from tests.synth.build import Synth
+from tests.unit.checks.account import ACCOUNT, HEALTHY
+from tests.unit.checks.recorded import aws
 from tests.unit.checks.subjects import GOOD_PROGRAMS
 from unbroken.checks.account.identity import LEAST_BOOTSTRAP
 from unbroken.checks.account.needs import OF_CLOUDFORMATION
 from unbroken.checks.every import CHECKS
 from unbroken.checks.network.routes import FOR_CLOSED
-from unbroken.checks.result import Verdict
+from unbroken.checks.result import Outcome, Verdict
 from unbroken.checks.runner import answer
-from unbroken.checks.subject import Missing, Subject
+from unbroken.checks.subject import Account, Missing, Subject
 from unbroken.checks.template.model import Template
+from unbroken.checks.template.stand_in import stand_in
 
 SLOW = "template-schema"
 """cfn-lint; test_lint.py runs it on every example."""
@@ -35,6 +42,11 @@ PARTS = {
     "AWS::S3::BucketPolicy",
 }
 """Made with the rights to something else that is in the table."""
+
+FORBIDDEN = (
+    "the nodes' role may not ec2:CreateNetworkInterface, ec2:CreateNetworkInterfacePermission, "
+    "ec2:DeleteNetworkInterface"
+)
 
 
 def subject(synth: Synth) -> Subject:
@@ -61,6 +73,57 @@ def test_a_wrong_group_is_found_by_cfn_lint(mathstral: Synth, tmp_path: Path) ->
     wrong = Subject(Path("c"), mathstral.config, nothing, broken, GOOD_PROGRAMS, None)
     [result] = answer([check for check in CHECKS if check.id == SLOW], wrong).results
     assert (result.verdict, "InstanceCont" in result.outcome.found) == (Verdict.FAIL, True)
+
+
+def evaluated(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The policy simulator, played by the evaluator that the embedded AWS decides with."""
+    statements = [evaluator.parse_policy_document(text) for text in arguments["PolicyInputList"]]
+    context = {
+        entry["ContextKeyName"].lower(): entry["ContextKeyValues"][0] for entry in arguments["ContextEntries"]
+    }
+    results = []
+    for action in arguments["ActionNames"]:
+        question = evaluator.EvalContext(
+            principal_arn=f"arn:aws:sts::{ACCOUNT}:assumed-role/nodes/one",
+            principal_type="AssumedRole",
+            principal_account=ACCOUNT,
+            action=action,
+            resource_arn=arguments["ResourceArns"][0],
+            region="us-west-2",
+            secure_transport=True,
+            service_context=context,
+        )
+        allowed = evaluator.evaluate(question, statements).decision == "Allow"
+        decision = "allowed" if allowed else "implicitDeny"
+        results.append(
+            {"EvalActionName": action, "EvalResourceName": question.resource_arn, "EvalDecision": decision}
+        )
+    return {"EvaluationResults": results}
+
+
+def simulated(synth: Synth) -> Outcome:
+    """What permissions-nodes answers of these templates."""
+    account = Account(aws(HEALTHY | {"iam.simulate_custom_policy": evaluated}))
+    made = subject(synth)
+    asking = Subject(made.path, made.config, made.bundles, made.templates, made.programs, account)
+    [result] = answer([check for check in CHECKS if check.id == "permissions-nodes"], asking).results
+    return result.outcome
+
+
+def test_the_role_of_every_example_allows_what_is_needed(example: Synth) -> None:
+    """And the simulation asks about the very resources that the templates name."""
+    if example.config.identity.execution_role_arn is None:
+        found = simulated(example)
+        assert found.verdict is Verdict.PASS, found
+
+
+def test_a_role_for_another_subnet_is_found(mathstral: Synth, monkeypatch: pytest.MonkeyPatch) -> None:
+    def elsewhere(*arguments: Any) -> str:
+        return stand_in(*arguments).replace("subnet-", "subnet-x")
+
+    monkeypatch.setattr("unbroken.checks.account.nodes_needs.stand_in", elsewhere)
+    found = simulated(mathstral)
+    assert (found.verdict, found.found) == (Verdict.FAIL, FORBIDDEN)
 
 
 def test_the_rights_table_knows_every_type_that_is_made(examples: dict[str, Synth]) -> None:

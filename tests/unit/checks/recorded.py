@@ -5,6 +5,7 @@ A call that nobody recorded is an error of the test, not an answer.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import RLock
@@ -69,7 +70,7 @@ class Recorded(Session):
         if isinstance(answer, Refusal):
             stubber.add_client_error(operation, answer.code, answer.message)
         else:
-            stubber.add_response(operation, answer)
+            stubber.add_response(operation, copy.deepcopy(answer))  # botocore decodes some of it in place
         return stubber
 
     def answer(self, call: str) -> Any:

@@ -68,6 +68,13 @@ READ = {
         "Fn::Join": ["", ["arn:aws:s3:::sagemaker-ml-abc-", {"Ref": "AWS::AccountId"}, "-us-west-2*"]]
     },
 }
+OWN = {
+    "Effect": "Allow",
+    "Action": "ec2:CreateNetworkInterface",
+    "Resource": {
+        "Fn::Join": ["", ["arn:aws:ec2:us-west-2:111122223333:subnet/", from_output("network", "Private")]]
+    },
+}
 LOOK = {"Effect": "Allow", "Action": "ec2:DescribeVpcs", "Resource": "*"}
 
 
@@ -153,7 +160,10 @@ def documents() -> Documents:
         {
             "network": network,
             "storage": {"Resources": _storage()},
-            "identity": {"Resources": {"Role": _role(READ, LOOK)}, "Outputs": {"Role": {"Value": "arn"}}},
+            "identity": {
+                "Resources": {"Role": _role(READ, OWN, LOOK)},
+                "Outputs": {"Role": {"Value": "arn"}},
+            },
             "cluster": {"Resources": _cluster()},
         }
     )

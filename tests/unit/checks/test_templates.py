@@ -15,6 +15,7 @@ from unbroken.checks.runner import answer
 from unbroken.checks.subject import Missing
 from unbroken.checks.template import limits, wildcards
 from unbroken.checks.template.model import Place, followed, resolved
+from unbroken.checks.template.stand_in import stand_in, with_stand_ins
 
 OF_TEMPLATE = [check for check in CHECKS if check.id.startswith("template-")]
 BY_ID = {check.id: check for check in OF_TEMPLATE}
@@ -189,3 +190,22 @@ def test_references_are_followed_through_outputs_and_parameters(tmp_path: Path) 
     assert followed(templates.from_output("network", "Private"), "cluster", made) == ("network", "Private")
     assert followed(templates.from_output("network", "Absent"), "cluster", made) is None
     assert followed("sg-0123", "cluster", made) is None
+
+
+def test_what_is_known_later_has_one_stand_in_everywhere(tmp_path: Path) -> None:
+    made = templates.written(templates.documents(), tmp_path)
+    direct = stand_in({"Ref": "Private"}, "network", made, PLACE)
+    assert direct.startswith("subnet-")
+    assert stand_in(templates.from_output("network", "Private"), "cluster", made, PLACE) == direct
+    joined = {"Fn::Join": ["/", ["subnet", templates.from_output("network", "Private")]]}
+    assert stand_in(joined, "identity", made, PLACE) == f"subnet/{direct}"
+    group = stand_in({"Fn::GetAtt": ["Group", "GroupId"]}, "network", made, PLACE)
+    assert stand_in({"Fn::GetAtt": ["GroupId", "Value"]}, "cluster", made, PLACE) == group != direct
+
+
+def test_a_document_with_stand_ins_is_what_iam_will_see(tmp_path: Path) -> None:
+    made = templates.written(templates.documents(), tmp_path)
+    found = with_stand_ins({"Statement": [templates.READ, templates.OWN]}, "identity", made, PLACE)
+    read, own = found["Statement"]
+    assert read["Resource"] == "arn:aws:s3:::sagemaker-ml-abc-111122223333-us-west-2*"
+    assert own["Resource"].startswith("arn:aws:ec2:us-west-2:111122223333:subnet/subnet-")

@@ -38,12 +38,6 @@ OF_NODES: tuple[Need, ...] = (
         "*",
     ),
     Need(
-        ("ec2:CreateNetworkInterface", "ec2:CreateNetworkInterfacePermission", "ec2:DeleteNetworkInterface"),
-        _EC2 + "network-interface/eni-0123456789abcdef0",
-    ),
-    Need(("ec2:CreateNetworkInterface",), _EC2 + "subnet/subnet-0123456789abcdef0"),
-    Need(("ec2:CreateNetworkInterface",), _EC2 + "security-group/sg-0123456789abcdef0"),
-    Need(
         tuple(
             f"ec2:Describe{what}"
             for what in ("DhcpOptions", "NetworkInterfaces", "SecurityGroups", "Subnets", "Vpcs")
@@ -51,7 +45,7 @@ OF_NODES: tuple[Need, ...] = (
         "*",
     ),
 )
-"""Beside the lifecycle bundle, whose place is the template's to say."""
+"""Beside interfaces and the lifecycle bundle, whose places are the template's to say."""
 
 _ROLE = "arn:{partition}:iam::{account}:role/{cluster}-identity-ExecutionRole-ABCDEFGHIJKL"
 

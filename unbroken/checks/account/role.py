@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from unbroken.checks.account.names import place
-from unbroken.checks.account.needs import OF_NODES, Need
-from unbroken.checks.account.simulation import filled, verdict_on
+from unbroken.checks.account.nodes_needs import nodes_needs
+from unbroken.checks.account.simulation import verdict_on
 from unbroken.checks.check import Area, Check
 from unbroken.checks.result import Outcome, failed, passed, unknown
 from unbroken.checks.subject import Subject
 from unbroken.checks.template.base import statements, words
-from unbroken.checks.template.model import Place, Template, all_resources, resolved
+from unbroken.checks.template.model import Place, Template
+from unbroken.checks.template.stand_in import with_stand_ins
 
 SERVICE = "sagemaker.amazonaws.com"
-
-
-def bundle_needs(subject: Subject) -> Iterator[Need]:
-    """Reading the lifecycle bundle, where the cluster's template says, with the key it is encrypted with."""
-    where = place(subject)
-    scripts = set()
-    for cluster in all_resources(subject.known_templates, "AWS::SageMaker::Cluster"):
-        for group in cluster.properties.get("InstanceGroups", ()):
-            lifecycle = group.get("LifeCycleConfig", {})
-            uri = resolved(lifecycle.get("SourceS3Uri"), where)
-            hook = lifecycle.get("OnCreate") or lifecycle.get("OnInitComplete")
-            scripts |= {uri.removeprefix("s3://") + hook} if uri and hook else set()
-    for script in sorted(scripts):
-        bucket = script.partition("/")[0]
-        yield Need(("s3:ListBucket",), f"arn:{where.partition}:s3:::{bucket}")
-        yield Need(("s3:GetObject",), f"arn:{where.partition}:s3:::{script}")
-    key = subject.config.encryption.kms_key
-    if key.startswith("arn:"):
-        yield Need(("kms:Decrypt",), key)
 
 
 class PermissionsNodes(Check):
@@ -54,7 +36,7 @@ class PermissionsNodes(Check):
     def run(self, subject: Subject) -> Outcome:
         """The rendered documents, with this account's values."""
         where, iam = place(subject), subject.asked.aws.iam
-        documents = _documents(subject.known_templates["identity"], where)
+        documents = _documents(subject.known_templates, where)
         limit = subject.config.identity.permissions_boundary
         boundary = _boundary(limit, subject) if limit else None
         if limit and boundary is None:
@@ -63,7 +45,7 @@ class PermissionsNodes(Check):
             return failed(
                 "the identity template has no role with policies", "report this as a fault of stacks/"
             )
-        needs = [*(filled(need, subject) for need in OF_NODES), *bundle_needs(subject)]
+        needs = nodes_needs(subject)
         decisions = [
             one
             for need in needs
@@ -74,28 +56,15 @@ class PermissionsNodes(Check):
         )
 
 
-def _documents(template: Template, where: Place) -> list[str]:
+def _documents(templates: Mapping[str, Template], where: Place) -> list[str]:
+    """The role's policies as IAM will see them."""
     documents = [
         policy["PolicyDocument"]
-        for role in template.resources("AWS::IAM::Role")
+        for role in templates["identity"].resources("AWS::IAM::Role")
         if SERVICE in str(role.properties["AssumeRolePolicyDocument"])
         for policy in role.properties.get("Policies", ())
     ]
-    return [json.dumps(_with_values(document, where)) for document in documents]
-
-
-def _with_values(value: Any, where: Place) -> Any:
-    """The document as IAM will see it; what is known only later becomes an ARN that nothing asks about."""
-    text = resolved(value, where)
-    if text is not None:
-        return text
-    if isinstance(value, list):
-        return [_with_values(one, where) for one in value]
-    if isinstance(value, dict):
-        if len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::")):
-            return f"arn:{where.partition}:kms:{where.region}:{where.account}:key/known-later"
-        return {key: _with_values(one, where) for key, one in value.items()}
-    return value
+    return [json.dumps(with_stand_ins(one, "identity", templates, where)) for one in documents]
 
 
 def _boundary(arn: str, subject: Subject) -> str | None:
@@ -171,7 +140,7 @@ class RolePermissions(Check):
         """Its policies, boundary and organization."""
         arn = str(subject.config.identity.execution_role_arn)
         iam = subject.asked.aws.iam
-        needs = [*(filled(need, subject) for need in OF_NODES), *bundle_needs(subject)]
+        needs = nodes_needs(subject)
         decisions = [
             one
             for need in needs
