@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -148,16 +150,15 @@ def test_without_a_script_nothing_of_the_customers_runs() -> None:
 @pytest.mark.behaviour("HP059")
 def test_slurm_may_come_up_while_the_script_runs() -> None:
     bench = Bench(slurm_while_script_runs=True)
-    reached: list[str] = []
+    reached: dict[str, threading.Event] = defaultdict(threading.Event)
 
     def script(machine: FakeMachine) -> tuple[int, str]:
-        reached.append(machine.spec.name)
+        reached[machine.spec.name].set()
         return 0, ""
 
     def setup(machine: FakeMachine) -> tuple[int, str]:
-        while machine.spec.name not in reached:  # the script is not waiting for this
-            pass
-        return 0, ""
+        begun = reached[machine.spec.name].wait(timeout=10)  # the script does not wait for this
+        return (0, "") if begun else (1, "the script did not begin meanwhile")
 
     bench.machines.script, bench.machines.setup = script, setup
     up(bench)
