@@ -65,3 +65,12 @@ def test_a_home_that_does_not_resolve_is_waited_for(make_lab: MakeLab) -> None:
     lab.host.names.discard(HOME)
     assert lab.run() == 1
     assert lab.last()["step"] == "20-network" and f"{HOME} does not resolve" in lab.last()["error"]
+
+
+def test_a_home_below_the_shared_file_system_is_its_own(make_lab: MakeLab) -> None:
+    lab = with_home(make_lab)
+    node = json.loads((lab.bundle / "node.json").read_text())
+    node["home"], node["user"]["home"] = {"mount_path": "/fsx/home"}, "/fsx/home/ubuntu"
+    (lab.bundle / "node.json").write_text(json.dumps(node))
+    assert mounts.holding(lab.node(), "/fsx/home/ubuntu").kind == "nfs"
+    assert mounts.holding(lab.node(), "/fsx/ubuntu").kind == "lustre"
