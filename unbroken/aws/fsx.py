@@ -85,6 +85,17 @@ class Fsx:
             token = {"NextToken": page["NextToken"]}
         return [_association(one) for one in found]
 
+    def backups(self, file_system_id: str) -> list[str]:
+        """Ids of the backups of a file system, also of one that is gone."""
+        filters = [{"Name": "file-system-id", "Values": [file_system_id]}]
+        about = f"backups of file system {file_system_id}"
+        found = self._session.ask_all("fsx", "describe_backups", "Backups", about, Filters=filters)
+        return [str(one["BackupId"]) for one in found]
+
+    def delete_backup(self, backup_id: str) -> None:
+        """Delete a backup."""
+        self._session.ask("fsx", "delete_backup", f"backup {backup_id}", BackupId=backup_id)
+
     def delete_openzfs(self, file_system_id: str) -> None:
         """Ask for the end of an OpenZFS file system with all it holds, without FSx's usual final backup."""
         self._session.ask(

@@ -14,6 +14,9 @@ ATTEMPTS = 3
 INTERFACE_SECONDS = 1200.0
 """Longest wait for interfaces that a service gives back after its resource is gone (observed: minutes)."""
 KEPT = ("Retain", "RetainExceptOnCreate")
+FAILED_FIRST = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
+"""A stack that never came to be: CloudFormation can only delete it."""
+FILE_SYSTEM = "AWS::FSx::FileSystem"
 GROUP, BUCKET = "AWS::EC2::SecurityGroup", "AWS::S3::Bucket"
 OF_STACKS = ("vpc_endpoint", "nat_gateway")
 """Kinds of interfaces that a stack's own resources have, and that go with these."""
@@ -31,6 +34,7 @@ def remove(target: Target, cluster: str, stack: Stack, told: Told) -> None:
         follower = Follower(target, stack, told)
         target.aws.cloudformation.delete(stack.id or stack.name)
         if settled(target, stack, follower) is None:
+            _forget_backups(target, stack, told)
             return
         stuck = list(failures(follower.seen, stack.name))
         _mend(target, cluster, stack, stuck, told)
@@ -76,6 +80,18 @@ def _mend(target: Target, cluster: str, stack: Stack, stuck: Sequence[StackEvent
     if any(event.resource_type in NETWORK for event in stuck):
         _wait_for_interfaces(target, stack, told)
     target.pace.wait()
+
+
+def _forget_backups(target: Target, stack: Stack, told: Told) -> None:
+    """A rollback lets FSx back up the OpenZFS file system it deletes, which never held anything."""
+    if stack.status not in FAILED_FIRST:
+        return
+    events = target.aws.cloudformation.stack_events(stack.id)
+    made = {event.physical_id for event in events if event.resource_type == FILE_SYSTEM}
+    for file_system in sorted(made - {""}):
+        for backup in target.aws.fsx.backups(file_system):
+            target.aws.fsx.delete_backup(backup)
+            told(f"{backup}, of the empty {file_system}, is deleted")
 
 
 def _wait_for_interfaces(target: Target, stack: Stack, told: Told) -> None:

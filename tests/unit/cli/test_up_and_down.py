@@ -26,10 +26,8 @@ from unbroken.ops.stages import StageFailed
 from unbroken.ops.target import on_embedded
 from unbroken.ops.up.run import Request, Up
 
-CONFIG = config.loads(
-    "name: ml\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 1}\n",
-    Path("c.yaml"),
-)
+FILE = "name: ml\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 1}\n"
+CONFIG = config.loads(FILE, Path("c.yaml"))
 NEW = Plan(("ml-network",), (), (), (), (), False)
 SAME = Plan((), (), (), (), (), False)
 KEPT = stay("AWS::FSx::FileSystem", "fs-1", "us-west-2", "the cluster file keeps it")

@@ -19,10 +19,8 @@ from unbroken.ops.down.jobs import jobs
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.target import Target
 
-CONFIG = config.loads(
-    "name: ml\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 1}\n",
-    Path("c.yaml"),
-)
+FILE = "name: ml\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 1}\n"
+CONFIG = config.loads(FILE, Path("c.yaml"))
 GROUP = CONFIG.controller_group.name
 STARTED = "\nStarting session with SessionId: me-0123\n"
 ENDED = "\n\nExiting session with sessionId: me-0123.\n"

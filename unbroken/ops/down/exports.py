@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from unbroken.ops.down.parts import Part
 from unbroken.ops.errors import CheckFailed
-from unbroken.ops.removal import BUCKET
+from unbroken.ops.removal import BUCKET, FILE_SYSTEM
 from unbroken.ops.stacks import Told
 from unbroken.ops.target import Target
 
-FILE_SYSTEM = "AWS::FSx::FileSystem"
 NAMESPACE, METRIC, PUBLISHER = "AWS/FSx", "AgeOfOldestQueuedMessage", "AutoExport"
 DRAIN_SECONDS = 1800.0
 SKIP = "--skip-exports deletes the file system all the same"

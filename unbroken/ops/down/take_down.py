@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unbroken.config import ClusterConfig
-from unbroken.ops.down.exports import FILE_SYSTEM, drain, exporting
+from unbroken.ops.down.exports import drain, exporting
 from unbroken.ops.down.parts import Part
 from unbroken.ops.down.stays import Stay, stay, stays
 from unbroken.ops.nodes_log import log_groups
-from unbroken.ops.removal import guard, remove
+from unbroken.ops.removal import FILE_SYSTEM, guard, remove
 from unbroken.ops.stacks import TAG, Told
 from unbroken.ops.target import Target
 

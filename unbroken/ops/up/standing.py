@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from unbroken.aws.cloudformation import Stack, StackEvent
 from unbroken.ops.errors import CannotRun
-from unbroken.ops.removal import named, remove
+from unbroken.ops.removal import FAILED_FIRST, named, remove
 from unbroken.ops.stacks import TAG, Follower, Told, busy, failures, settled
 from unbroken.ops.target import Target
 
-FAILED_FIRST = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
-"""A stack that never came to be: CloudFormation can only delete it."""
 HOLDS_DATA = (
     "AWS::FSx::FileSystem",
     "AWS::FSx::Volume",
