@@ -154,6 +154,18 @@ ALSO_GOOD: tuple[Case, ...] = (
     ),
     Case("quota-vpcs", "0 needed beside 1 in use", answers=_DEPLOYED),
     Case(
+        "quota-lustre-capacity",
+        "1,200 needed beside 1,200 in use",
+        file.LARGER,
+        _DEPLOYED | {"fsx.describe_file_systems": aws.lustre(Tags=_OWN_TAG)},
+    ),
+    Case(
+        "quota-openzfs-capacity",
+        "0 needed beside 64 in use",
+        file.NEW_HOME,
+        _DEPLOYED | {"fsx.describe_file_systems": aws.openzfs(Tags=_OWN_TAG)},
+    ),
+    Case(
         "quota-elastic-ips",
         "0 needed beside 5 in use, 5 allowed",
         answers=_DEPLOYED
@@ -383,7 +395,7 @@ BAD: tuple[Case, ...] = (
         "names-leftovers",
         f"{aws.FILE_SYSTEM} (LUSTRE, 1,200 GiB)",
         answers={"fsx.describe_file_systems": aws.lustre(Tags=[{"Key": "unbroken:cluster", "Value": "ml"}])},
-        verdict=FAIL,
+        verdict=UNKNOWN,
     ),
     *(
         Case(name, words, config, {f"iam.simulate_{what}_policy": answer}, verdict)

@@ -40,6 +40,7 @@ WITH_BUCKET: dict[str, Any] = PLAIN | {
 WITH_RESULTS: dict[str, Any] = PLAIN | {
     "storage": {"data_repositories": [{"bucket": "results", "import_events": []}]}
 }
+LARGER: dict[str, Any] = PLAIN | {"storage": {"capacity_gib": 2400}}
 SPOT: dict[str, Any] = PLAIN | {"worker_groups": [WORKER | {"capacity": "spot"}]}
 PLANNED: dict[str, Any] = PLAIN | {
     "worker_groups": [

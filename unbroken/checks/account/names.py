@@ -166,6 +166,6 @@ class NamesLeftovers(Check):
         ours = [one for one in systems if one.tags.get("unbroken:cluster") == subject.config.name]
         if ours and not deployed(subject, "storage"):
             left = listed(f"{one.file_system_id} ({one.kind}, {one.capacity_gib:,} GiB)" for one in ours)
-            fix = "bring it along (storage.existing, home.existing), or delete it if its data is not wanted"
-            return failed(left, fix)
+            fix = "bring it along (storage.existing, home.existing), delete it, or allow this unknown"
+            return unknown(f"{left}: whether its data is wanted, only you know", fix)
         return passed(f"{len(ours)} of the deployed stack" if ours else f"none tagged {subject.config.name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from unbroken.aws.fsx import FileSystem
 from unbroken.checks.account.base import deployed
 from unbroken.checks.account.quotas import compared
 from unbroken.checks.check import Area, Check
@@ -123,9 +124,17 @@ class QuotaLustreCapacity(Check):
         quota, code = _LUSTRE[kind]
         systems = account.once("file systems", account.aws.fsx.file_systems)
         same = [one for one in systems if one.kind == "LUSTRE" and one.deployment_type.startswith(kind)]
-        needed = 0 if deployed(subject, "storage") else storage.capacity_gib or 0
+        needed = _more(storage.capacity_gib or 0, same, subject)
         allowed = account.aws.quotas.value("fsx", code)
         return compared(f"{quota} (GiB)", needed, sum(one.capacity_gib for one in same), allowed)
+
+
+def _more(capacity: int, same: list[FileSystem], subject: Subject) -> int:
+    """What is to be added: all of it, or by how much the deployed file system grows."""
+    if not deployed(subject, "storage"):
+        return capacity
+    own = sum(one.capacity_gib for one in same if one.tags.get("unbroken:cluster") == subject.config.name)
+    return max(0, capacity - own)
 
 
 _LUSTRE = {
@@ -152,7 +161,8 @@ class QuotaOpenzfsCapacity(Check):
         """All of that kind."""
         home, account = subject.config.home, subject.asked
         systems = account.once("file systems", account.aws.fsx.file_systems)
-        used = sum(one.capacity_gib for one in systems if one.kind == "OPENZFS")
-        needed = 0 if home is None or deployed(subject, "storage") else home.capacity_gib
+        same = [one for one in systems if one.kind == "OPENZFS"]
+        needed = _more(home.capacity_gib if home else 0, same, subject)
         allowed = account.aws.quotas.value("fsx", "L-88479C21")
+        used = sum(one.capacity_gib for one in same)
         return compared("OpenZFS SSD storage capacity (GiB)", needed, used, allowed)
