@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,7 +50,7 @@ class Deployed:
         return synth(config, folder).folder
 
     def plan(self, config: ClusterConfig) -> Plan:
-        target = on_embedded(self.rehearsal.aws.port, config.region, os.environ)
+        target = on_embedded(self.rehearsal.aws.port, config.region)
         return diff.plan(target.aws, Assembly(self.synth(config)), config.name)
 
 
