@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from tests.unit.ops.stackbench import Bench, parameter
-from unbroken.aws.cloudformation import Stack
+from unbroken.aws.cloudformation import CloudFormation, Stack, StackEvent
 from unbroken.aws.ec2 import Ec2, Interface
+from unbroken.aws.fsx import Fsx
 from unbroken.ops.errors import CannotRun, CheckFailed
 from unbroken.ops.removal import remove
 from unbroken.ops.stacks import TAG
@@ -96,3 +98,28 @@ def test_interfaces_that_linger_are_waited_for(bench: Bench, monkeypatch: pytest
     assert bench.told[0] == "waiting for 1 network interfaces to go: eni-2 HyperPod"
     assert bench.clock.seconds == pytest.approx(0.6)
     assert bench.status("network") is None
+
+
+def test_backups_of_what_was_never_used_go_with_the_failed_stack(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FSx backs an OpenZFS file system up as a rollback deletes it; one that was in use keeps its backups."""
+    deleted: list[str] = []
+    monkeypatch.setattr(Fsx, "backups", lambda self, file_system: ["backup-1"])
+    monkeypatch.setattr(Fsx, "delete_backup", lambda self, backup: deleted.append(backup))
+    real = type(bench.target.aws.cloudformation).stack_events
+
+    def events(self: CloudFormation, name: str, after: str = "") -> list[StackEvent]:
+        return [
+            replace(one, resource_type="AWS::FSx::FileSystem", physical_id="fs-1")
+            for one in real(self, name, after)
+        ]
+
+    bench.make("network", {"P": parameter()})
+    remove(bench.target, bench.cluster, stack(bench), bench.told.append)
+    bench.rehearsal.aws.failures.add(Failure("create", "no", logical_id="P"))
+    bench.make("storage", {"P": parameter()})
+    monkeypatch.setattr(CloudFormation, "stack_events", events)
+    assert deleted == []
+    remove(bench.target, bench.cluster, stack(bench, "storage"), bench.told.append)
+    assert deleted == ["backup-1"]
