@@ -12,6 +12,7 @@ from unbroken.ops import diff
 from unbroken.ops.cdk import Cdk
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.interrupts import Interrupted, twice_ends
+from unbroken.ops.removal import remove
 from unbroken.ops.remove_nodes import remove_nodes
 from unbroken.ops.stages import Display, Stages
 from unbroken.ops.synth import Assembly, synth
@@ -22,6 +23,7 @@ from unbroken.ops.up.connecting import commands
 from unbroken.ops.up.deploy import deploy
 from unbroken.ops.up.interrupted import what_goes_on
 from unbroken.ops.up.standing import standing
+from unbroken.ops.up.watch import CLUSTER
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,9 @@ def up(request: Request, display: Display, agree: Agree) -> Up:
     work = _Work(root, request, config, target, Stages(display))
     with twice_ends():
         assembly = work.synthesize(path)
-        agree(work.plan(assembly))
+        plan = work.plan(assembly)
+        agree(plan)
+        work.clear_the_way(plan)
         return work.deploy(assembly)
 
 
@@ -96,14 +100,22 @@ class _Work:
                 )
         return plan
 
+    def clear_the_way(self, plan: diff.Plan) -> None:
+        """Nodes that were named go; so does a cluster to be replaced, since two cannot have one name."""
+        if self.request.remove:
+            with self.stages.stage("remove", "Take nodes out") as stage:
+                remove_nodes(self.target, self.config, self.request.remove, stage.detail)
+        old = next((change.area for change in plan.replaced if change.type_name == CLUSTER), "")
+        stack = self.target.aws.cloudformation.stack(f"{self.config.name}-{old}") if old else None
+        if stack:
+            with self.stages.stage("replace", "Take the old cluster down") as stage:
+                remove(self.target, self.config.name, stack, stage.detail)
+
     def deploy(self, assembly: Assembly) -> Up:
         out = self.request.out.resolve()
         cdk = Cdk(self.root, self.target.environment, out / "logs", out / "tmp")
         cdk.log("deploy").unlink(missing_ok=True)
         names = [assembly.stack_name(area) for area in assembly.areas]
-        if self.request.remove:
-            with self.stages.stage("remove", "Take nodes out") as stage:
-                remove_nodes(self.target, self.config, self.request.remove, stage.detail)
         with self.stages.stage("deploy", "cdk deploy --all") as stage:
             try:
                 deploy(self.target, cdk, assembly, self.config, stage.detail)
