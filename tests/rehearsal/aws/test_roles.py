@@ -167,6 +167,15 @@ def test_conditions_and_resources_count(closed: Closed) -> None:
     closed.everything()
 
 
+def test_a_role_is_known_by_its_own_arn(closed: Closed) -> None:
+    arn = closed.iam.get_role(RoleName=closed.role)["Role"]["Arn"]
+    policy = closed.policies()["bundle"]
+    own = [one | {"Condition": {"ArnEquals": {"aws:PrincipalArn": arn}}} for one in policy["Statement"]]
+    closed.put("bundle", policy | {"Statement": own})
+    closed.everything()
+    closed.put("bundle", policy)
+
+
 def test_a_key_that_does_not_work_opens_and_encrypts_nothing(closed: Closed, client: Client) -> None:
     kms, key = client("kms"), closed.names["Key"]
     kms.disable_key(KeyId=key)
