@@ -1,0 +1,89 @@
+"""Offloading and recomputing: what is kept, where, and that the numbers stay the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.training import ranks
+
+NUM_LAYERS = 6
+
+
+def offloaded(horizon: int, recompute: bool) -> dict[str, Any]:
+    """A stack of layers whose saved tensors are moved: gradients, and the layers back at each moment."""
+    import torch
+    from torch import nn
+
+    from training.model.memory import OffloadedLayers, recomputing
+
+    def stack(wrapped: bool) -> tuple[list[torch.Tensor], list[list[int]]]:
+        torch.manual_seed(1)
+        moves = OffloadedLayers(horizon)
+        seen: list[list[int]] = []
+        layers = [nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Dropout(0.3)) for _ in range(NUM_LAYERS)]
+        for number, layer in enumerate(layers):
+            if recompute:
+                layer.forward = recomputing(layer.forward, selective=False)
+            if wrapped:
+                layer.forward = moves.wrap(number, layer.forward)
+            layer[0].weight.register_hook(lambda _: seen.append(moves.on_device()))
+        values = torch.ones(4, 8, requires_grad=True)
+        for layer in layers:
+            values = layer(values)
+        assert moves.on_device() == []
+        values.sum().backward()
+        return [layer[0].weight.grad for layer in layers], seen
+
+    plain, moved = stack(False), stack(True)
+    return {
+        "equal": all(torch.equal(one, two) for one, two in zip(plain[0], moved[0], strict=True)),
+        "seen": moved[1],
+    }
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("horizon", [1, 2, 4])
+def test_offloading_changes_no_gradient_and_keeps_to_its_horizon(horizon: int, recompute: bool) -> None:
+    found = ranks.call(offloaded, horizon, recompute)
+    assert found["equal"]
+    assert len(found["seen"]) == NUM_LAYERS
+    for at_work, back in zip(reversed(range(NUM_LAYERS)), found["seen"], strict=True):
+        assert back == [n for n in range(NUM_LAYERS) if at_work - horizon < n <= at_work]
+
+
+def counted(way: Any) -> dict[str, int]:
+    """How often matrix products and the MLP's function run in one step of a two-layer model."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    from tests.training.model.parts import job, loss_of, tokens
+    from training.model.build import build
+    from training.model.presets import PRESETS
+    from training.model.shard import _wrap_layers
+    from training.model.values import allocate, initialise
+
+    class Counting(TorchDispatchMode):
+        found: dict[str, int] = {}  # noqa: RUF012  # of this one class, made anew each time
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            name = function.overloadpacket.__name__
+            self.found[name] = self.found.get(name, 0) + 1
+            return function(*args, **(kwargs or {}))
+
+    cpu, shape = torch.device("cpu"), PRESETS["tiny"].shape
+    model = build(shape)
+    allocate(model, cpu, cpu)
+    initialise(model, shape, 1)
+    config = job(activation_checkpointing=way)
+    _wrap_layers(model, config, "cpu")
+    with Counting() as mode:
+        loss_of(model.eval(), tokens(config, 0)).backward()
+    return {name: mode.found.get(name, 0) for name in ("mm", "silu")}
+
+
+def test_what_is_computed_again_follows_the_setting() -> None:
+    kept, full, selective = (ranks.call(counted, way) for way in (False, True, "selective"))
+    assert full["silu"] == selective["silu"] == 2 * kept["silu"] == 4
+    assert selective["mm"] == kept["mm"] < full["mm"]
