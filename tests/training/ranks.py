@@ -14,8 +14,9 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
@@ -39,16 +40,22 @@ def start_server() -> None:
 
 
 def train(
-    directory: Path, world: int, change: str = "", *, term_at: tuple[int, int] | None = None
+    directory: Path,
+    world: int,
+    change: str = "",
+    *,
+    term_at: tuple[int, int] | None = None,
+    env: Mapping[str, str] = MappingProxyType({}),
 ) -> list[int]:
     """Run all ranks of the job in a directory to their end; returns their exit codes.
 
     `change` names a function below that runs in each rank first. `term_at` = (rank, step): SIGTERM to that
-    rank once the step is done. When one rank fails, the others have ten seconds.
+    rank once the step is done. `env` goes over the ranks' environment. When one rank fails, the others have ten seconds.
     """
     port = _free_port()
     processes = [
-        _CONTEXT.Process(target=_rank, args=(rank, world, port, directory, change)) for rank in range(world)
+        _CONTEXT.Process(target=_rank, args=(rank, world, port, directory, change, dict(env)))
+        for rank in range(world)
     ]
     for process in processes:
         process.start()
@@ -61,6 +68,7 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
     receiver, sender = _CONTEXT.Pipe(duplex=False)
     process = _CONTEXT.Process(target=_answer, args=(sender, function, arguments))
     process.start()
+    sender.close()  # an error of the function ends the wait
     assert receiver.poll(DEADLINE_SECONDS), f"waited {DEADLINE_SECONDS:.0f} s for {function.__name__}"
     process.join()
     return receiver.recv()
@@ -88,10 +96,11 @@ def log(directory: Path, rank: int = 0) -> str:
     return (directory / f"rank-{rank}.log").read_text()
 
 
-def _rank(rank: int, world: int, port: int, directory: Path, change: str) -> None:
+def _rank(rank: int, world: int, port: int, directory: Path, change: str, env: dict[str, str]) -> None:
     output = os.open(directory / f"rank-{rank}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(output, 1)
     os.dup2(output, 2)
+    os.environ |= env
     os.environ |= {
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
