@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
@@ -28,7 +30,8 @@ def preflight_verb(
 ) -> None:
     """Print the results and end with the exit code they mean."""
     with display(sys.stderr) as shown:
-        report = preflight(request, shown)
+        with _uncollected():
+            report = preflight(request, shown)
         if not as_json:
             shown.close()
             output.data("\n".join(_lines(report)))
@@ -38,6 +41,16 @@ def preflight_verb(
         output.data(json.dumps(report.document(), indent=2))
     output.talk("\n" + _summary(report, allow_unknown))
     raise typer.Exit(report.exit_code(allow_unknown))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the garbage collector, which takes a quarter of these few seconds and frees next to nothing."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _with_rehearsal(report: Report, out: Path, as_json: bool) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import typer
 
 from unbroken.checks.result import LeftOut, Result, Verdict, failed, passed, unknown
 from unbroken.cli import preflight as verb
+from unbroken.ops.errors import CannotRun
 from unbroken.ops.preflight.report import Report
 from unbroken.ops.preflight.run import Request
 
@@ -113,3 +115,18 @@ def test_a_file_that_did_not_pass_is_not_rehearsed(
 
 def test_verdicts_are_told_apart_without_colour() -> None:
     assert {verdict.value for verdict in Verdict} == {"PASS", "FAIL", "UNKNOWN"}
+
+
+def test_the_collector_is_off_only_while_checks_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def refuse(request: Request, display: object) -> Report:
+        seen.append(gc.isenabled())
+        raise CannotRun("no such target", "name one")
+
+    monkeypatch.setattr(verb, "preflight", refuse)
+    with pytest.raises(CannotRun):
+        verb.preflight_verb(
+            Request(None, "aws"), allow_unknown=False, rehearse=False, out=Path("out"), as_json=False
+        )
+    assert (seen, gc.isenabled()) == ([False], True)
