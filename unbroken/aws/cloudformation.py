@@ -116,6 +116,16 @@ class CloudFormation:
         """Ask for the stack's end; CloudFormation goes on by itself."""
         self._session.ask("cloudformation", "delete_stack", f"stack {name}", StackName=name)
 
+    def unprotect(self, name: str) -> None:
+        """Let the stack be deleted again (termination protection off)."""
+        self._session.ask(
+            "cloudformation",
+            "update_termination_protection",
+            f"stack {name}",
+            StackName=name,
+            EnableTerminationProtection=False,
+        )
+
     def _of_stack(self, operation: str, member: str, name: str) -> list[dict[str, Any]]:
         """A list about one stack; empty for a stack that does not exist."""
         try:

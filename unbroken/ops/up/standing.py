@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from unbroken.aws.cloudformation import Stack, StackEvent
 from unbroken.ops.errors import CannotRun
@@ -40,7 +41,9 @@ def clear(target: Target, cluster: str, stacks: Sequence[Stack], told: Told) -> 
     for stack in stacks:
         if stack.status in FAILED_FIRST:
             told(f"{stack.name} failed to be made before ({stack.status}); it is deleted first")
-            remove(target, cluster, stack, told)
+            if stack.protected:  # cdk protects a stack before it is made; there is nothing to protect yet
+                target.aws.cloudformation.unprotect(stack.name)
+            remove(target, cluster, replace(stack, protected=False), told)
         elif stack.status == "REVIEW_IN_PROGRESS":
             told(f"{stack.name} was prepared but never made; it is made now")
 

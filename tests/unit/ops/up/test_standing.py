@@ -53,6 +53,13 @@ def test_a_stack_that_failed_to_be_made_is_deleted_first_and_said_so(bench: Benc
     assert "failed to be made before (ROLLBACK_COMPLETE); it is deleted first" in bench.told[0]
 
 
+def test_so_is_one_that_was_protected_before_it_came_to_be(bench: Bench) -> None:
+    fail(bench, "create", "P")
+    assert bench.make("network", {"P": parameter()}, EnableTerminationProtection=True) == "ROLLBACK_COMPLETE"
+    prepare(bench, "network")
+    assert bench.status("network") is None
+
+
 def test_one_whose_rollback_failed_is_too(bench: Bench) -> None:
     fail(bench, "create", "Second")
     fail(bench, "delete", "First")
