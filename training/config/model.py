@@ -64,7 +64,10 @@ class ModelSettings:
     """torch.compile of each layer."""
 
 
-SHARED = ("preset",)
+SHARED = tuple(
+    "preset model_type vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads "
+    "num_key_value_heads rope_theta rotary_fraction".split()
+)
 
 
 def _preset_is_known(settings: ModelSettings) -> list[Problem]:

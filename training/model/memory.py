@@ -13,17 +13,10 @@ from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selectiv
 
 Forward = Callable[..., Any]
 
-_ATEN = torch.ops.aten
 KEPT = frozenset(
-    {
-        _ATEN.mm.default,
-        _ATEN.addmm.default,
-        _ATEN.bmm.default,
-        _ATEN._scaled_dot_product_flash_attention.default,
-        _ATEN._scaled_dot_product_efficient_attention.default,
-        _ATEN._scaled_dot_product_cudnn_attention.default,
-        _ATEN._scaled_dot_product_flash_attention_for_cpu.default,
-    }
+    "aten::mm aten::addmm aten::bmm aten::_scaled_dot_product_flash_attention "
+    "aten::_scaled_dot_product_efficient_attention aten::_scaled_dot_product_cudnn_attention "
+    "aten::_scaled_dot_product_flash_attention_for_cpu torch_attn::_varlen_attn".split()
 )
 """Operations whose results selective checkpointing keeps: most of the arithmetic, a part of the memory."""
 
@@ -43,7 +36,7 @@ def recomputing(forward: Forward, *, selective: bool) -> Forward:
 
 
 def _policy(_context: Any, operation: Any, *_args: Any, **_kwargs: Any) -> CheckpointPolicy:
-    return CheckpointPolicy.MUST_SAVE if operation in KEPT else CheckpointPolicy.PREFER_RECOMPUTE
+    return CheckpointPolicy.MUST_SAVE if operation.name() in KEPT else CheckpointPolicy.PREFER_RECOMPUTE
 
 
 @dataclass(eq=False)

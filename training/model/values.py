@@ -41,7 +41,8 @@ def _initial_value(name: str, parameter: nn.Parameter, deviation: float, seed: i
     device = parameter.device
     if parameter.dim() == 1:  # the scale of a norm
         return torch.ones(parameter.shape, device=device)
-    generator = torch.Generator(device).manual_seed(zlib.crc32(name.encode()) + (seed << 32))
+    # one number of 32 bits: the CPU's generator ignores all above them
+    generator = torch.Generator(device).manual_seed(zlib.crc32(f"{seed} {name}".encode()))
     value = torch.empty(parameter.shape, device=device)
     return value.normal_(0.0, deviation, generator=generator)
 
