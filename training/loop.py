@@ -28,6 +28,7 @@ from training.data.errors import TooLittleText
 from training.data.opening import open_samples
 from training.model import weights
 from training.model.build import build
+from training.model.documents import has_flash, keep_apart
 from training.model.shape import choose
 from training.model.shard import make_mesh, parameter_device, shard
 from training.model.values import allocate, initialise
@@ -58,6 +59,7 @@ class Trainer:
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.run_directory = directory / "run"
         self.chosen = choose(config, directory)
+        self._has_flash = has_flash(self.chosen.shape, config, device)
         self.samples = open_samples(config, directory, self.chosen.shape.vocab_size)
         self.checkpoints = Checkpoints(
             directory / "checkpoints", config.digest(), config.keep_checkpoints, self.log
@@ -209,10 +211,8 @@ class Trainer:
 
     def _loss(self, batch: Batch) -> torch.Tensor:
         ids = torch.from_numpy(batch.ids).to(self.device)
-        positions = None
-        if batch.positions is not None:  # where they start again, the library's mask keeps documents apart
-            positions = torch.from_numpy(batch.positions).to(self.device)
-        logits = self.model(input_ids=ids[:, :-1], position_ids=positions).logits
+        apart = keep_apart(batch.positions, self.device, flash=self._has_flash)
+        logits = self.model(input_ids=ids[:, :-1], **apart).logits
         return nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
 
     def _agree(self, loss: torch.Tensor) -> tuple[float, bool]:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from training.model import documents
 from training.model.presets import Shape
 
 
@@ -40,7 +41,7 @@ def hugging_face_config(shape: Shape) -> Any:
         initializer_range=shape.initializer_range,
         attention_dropout=shape.attention_dropout,
         use_cache=False,
-        attn_implementation="sdpa",
+        attn_implementation=documents.NAME,
         **own,
     )
 
