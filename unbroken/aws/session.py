@@ -1,7 +1,6 @@
 """One place for how AWS is asked: clients, time-outs, retries, paging, and what is said where it refuses.
 
-Endpoint, region and credentials come from where botocore always takes them. boto3 would add nothing here but
-the time that it takes to load.
+Endpoint, region and credentials come from where boto3 always takes them.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+import boto3.session
 import botocore.session
 from botocore.config import Config
 from botocore.exceptions import (
@@ -87,11 +87,11 @@ class Session:
     def __init__(
         self, region: str, endpoint: str | None = None, patience: Patience | None = None, boto: Any = None
     ) -> None:
-        """``endpoint`` overrides AWS_ENDPOINT_URL; ``boto`` is a botocore session, made here by default."""
+        """``endpoint`` overrides AWS_ENDPOINT_URL; ``boto`` is a boto3 session, by default made when needed."""
         self.region = region
         self._endpoint = endpoint
         self._patience = patience or Patience()
-        self._boto = boto or botocore.session.Session()
+        self._boto = boto
         self._clients: dict[str, Any] = {}
         self._making = Lock()
 
@@ -132,18 +132,18 @@ class Session:
             retries={"mode": "standard", "max_attempts": self._patience.attempts},
             proxies={} if self._endpoint and self._endpoint.startswith(LOOPBACK) else None,
         )
-        return self._boto.create_client(
-            service, region_name=self.region, endpoint_url=self._endpoint, config=config
-        )
+        if self._boto is None:  # only now: a profile that there is not is a refusal like others
+            self._boto = boto3.session.Session()
+        return self._boto.client(service, region_name=self.region, endpoint_url=self._endpoint, config=config)
 
 
 def with_keys(access_key: str, secret_key: str) -> Any:
-    """A botocore session with these credentials, blind to the user's profiles and configuration files."""
+    """A boto3 session with these credentials, blind to the user's profiles and configuration files."""
     session = botocore.session.Session(
         session_vars={"profile": (None, None, None, None), "config_file": (None, None, os.devnull, None)}
     )
     session.set_credentials(access_key, secret_key)
-    return session
+    return boto3.session.Session(botocore_session=session)
 
 
 @contextmanager
