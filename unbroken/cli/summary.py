@@ -29,7 +29,7 @@ def lines(report: Report, out: Path, stream: TextIO) -> list[str]:
 
 def kinds(items: list[str]) -> list[str]:
     """The kinds of things among `kind identifier` words, each once, the file system's first."""
-    found = dict.fromkeys(item.rpartition(" ")[0].partition(" eni-")[0] for item in items)
+    found = dict.fromkeys(item.partition(" of ")[0].rpartition(" ")[0] for item in items)
     return sorted(found, key=lambda kind: (kind not in ("file system", "bucket"), kind))
 
 

@@ -56,10 +56,9 @@ class Bench:
         assert made[-1].status == "CREATE_COMPLETE", made[-1]
         assert len(made) == len(self.assembly.names)
 
-    def clear(self) -> None:
-        """What `up` does before it deploys."""
-        names = self.assembly.names
-        found = standing(self.target, self.config.name, names, self.told.append)
+    def clear(self, stack: str) -> None:
+        """What `up` does with a stack before it deploys."""
+        found = standing(self.target, self.config.name, [stack], self.told.append)
         clear(self.target, self.config.name, found, self.told.append)
 
     def down(self) -> list[Stay]:
@@ -117,7 +116,7 @@ def test_after_a_failure_at_each_resource_nothing_is_left_and_it_can_be_deployed
             failures.add(Failure("create", "no more of these", logical_id=logical_id, stack_name=stack))
             assert made.assembly.create(stack).status == "ROLLBACK_COMPLETE", logical_id
             assert failures.clear() == [], f"{logical_id} was not made"
-            made.clear()
+            made.clear(stack)
         # What any of the failures had left would still be there.
         assert leftovers(before, made.there()).unexpected == [], stack
         assert made.assembly.create(stack).status == "CREATE_COMPLETE", stack
