@@ -50,7 +50,8 @@ def train(
     """Run all ranks of the job in a directory to their end; returns their exit codes.
 
     `change` names a function below that runs in each rank first. `term_at` = (rank, step): SIGTERM to that
-    rank once the step is done. `env` goes over the ranks' environment. When one rank fails, the others have ten seconds.
+    rank once the step is done. When one rank fails, the others have ten seconds. `env` goes over the
+    environment of the ranks.
     """
     port = _free_port()
     processes = [
