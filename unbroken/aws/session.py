@@ -87,7 +87,7 @@ class Session:
     def __init__(
         self, region: str, endpoint: str | None = None, patience: Patience | None = None, boto: Any = None
     ) -> None:
-            """``endpoint`` overrides AWS_ENDPOINT_URL; ``boto`` is a boto3 session, made when needed."""
+        """``endpoint`` overrides AWS_ENDPOINT_URL; ``boto`` is a boto3 session, made when needed."""
         self.region = region
         self._endpoint = endpoint
         self._patience = patience or Patience()
