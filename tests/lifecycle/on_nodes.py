@@ -146,6 +146,13 @@ def idle(cluster: Cluster) -> bool:
     return shown.split() == ["idle"]
 
 
+def reboot_all(cluster: Cluster) -> None:
+    """Reboot worker and controller; without the service here, the agent must not take that for a loss."""
+    cluster.controller.run(["systemctl", "stop", "sagemaker-cluster-agent"], timeout=30)
+    for machine in (cluster.worker, cluster.controller):
+        machine.reboot()
+
+
 @contextmanager
 def cluster_of(
     config: ClusterConfig, work: Path, groups: Sequence[str] = tuple(ADDRESSES)

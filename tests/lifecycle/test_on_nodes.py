@@ -7,7 +7,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.lifecycle.on_nodes import FSX, WORKERS, Cluster, boot, cluster_of, idle, jobs, out, wait
+from tests.lifecycle.on_nodes import (
+    FSX,
+    WORKERS,
+    Cluster,
+    boot,
+    cluster_of,
+    idle,
+    jobs,
+    out,
+    reboot_all,
+    wait,
+)
 from unbroken.config import ClusterConfig
 
 pytestmark = pytest.mark.nodes
@@ -64,8 +75,7 @@ def test_the_password_is_in_two_files_of_the_controller_and_no_process_shows_it(
 
 
 def test_everything_comes_back_at_a_reboot_without_the_bundle(cluster: Cluster) -> None:
-    for machine in (cluster.worker, cluster.controller):
-        machine.reboot()
+    reboot_all(cluster)
     wait("an idle node after the reboot", lambda: idle(cluster), 120)
     assert FSX in out(cluster.worker, "findmnt", "--noheadings", "--output=SOURCE", "/fsx")
     assert out(cluster.worker, "stat", "--format=%a", "/opt/dlami/nvme").strip() == "1777"

@@ -12,7 +12,19 @@ from typing import Any
 
 import pytest
 
-from tests.lifecycle.on_nodes import ADDRESSES, FSX, HOME, WORKERS, Cluster, cluster_of, idle, jobs, out, wait
+from tests.lifecycle.on_nodes import (
+    ADDRESSES,
+    FSX,
+    HOME,
+    WORKERS,
+    Cluster,
+    cluster_of,
+    idle,
+    jobs,
+    out,
+    reboot_all,
+    wait,
+)
 from unbroken.config import ClusterConfig
 from unbroken.rehearsal.hyperpod import host_setup
 from unbroken.rehearsal.hyperpod.machines import Database
@@ -143,7 +155,6 @@ def as_user(cluster: Cluster, command: str) -> ThreadPoolExecutor:
 
 
 def test_everything_comes_back_at_a_reboot_without_the_bundle(cluster: Cluster) -> None:
-    for machine in (cluster.worker, cluster.controller):
-        machine.reboot()
+    reboot_all(cluster)
     wait("an idle node after the reboot", lambda: idle(cluster), 120)
     assert f"{HOME}:/fsx" in out(cluster.worker, "findmnt", "--noheadings", "--output=SOURCE", "/home")
