@@ -24,6 +24,9 @@ class Hub:
     repositories: dict[str, Mapping[str, bytes]]
     gated: set[str] = field(default_factory=set)
     token: str = "hf_right"  # noqa: S105  # of the stand-in
+    held: set[str] = field(default_factory=set)
+    """Files that are not sent before `release` is set."""
+    release: threading.Event = field(default_factory=threading.Event)
     refusing: int = 0
     """So many requests are answered with 429 first."""
     requests: list[tuple[int, str, str]] = field(default_factory=list)
@@ -145,6 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _file(self, name: str, path: str) -> None:
         if self._refused(name, of_file=True):
             return
+        if path in self.hub.held and self.command == "GET":
+            self.hub.release.wait(60)
         content = self.hub.repositories[name].get(path)
         if content is None:
             return self._send(404, b"", {"X-Error-Code": "EntryNotFound"})

@@ -63,7 +63,8 @@ def begin(config: JobConfig, job_file: Path, overrides: Sequence[str] = ()) -> W
 
     if whole(described):
         return None
-    command = [sys.executable, "-m", "training.data.writer", "--config", str(job_file.absolute()), *overrides]
+    command = [sys.executable, "-m", "training.data.writer", "--while-open"]
+    command += ["--config", str(job_file.absolute()), *overrides]
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

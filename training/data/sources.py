@@ -126,6 +126,11 @@ def data_files(path: Path) -> tuple[str, list[Path]]:
     return found[0], [file for file in files if kinds[file]]
 
 
+def unread(path: Path) -> list[Path]:
+    """Files of a directory that are of no kind that is read."""
+    return [file for file in sorted(_visible_files(path)) if not _kind(file)] if path.is_dir() else []
+
+
 def tokenizer_directory(name: str) -> Path:
     """Where a tokenizer lies: an absolute path, the hub's cache, or fetched now. Raises DataError."""
     if Path(name).is_absolute():
@@ -138,7 +143,9 @@ def tokenizer_directory(name: str) -> Path:
         raise DataError(f"tokenizer: {name} is not in the hub's cache, and offline", hint)
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+    from huggingface_hub.utils import disable_progress_bars
 
+    disable_progress_bars()
     try:
         return Path(snapshot_download(name, allow_patterns=["tokenizer*.json"]))
     except GatedRepoError as error:

@@ -1,7 +1,8 @@
 """The one process that asks the hub and writes the index: `python -m training.data.writer --config job.yaml`.
 
-The first rank starts it (opening.py) and it ends with that rank: its standard input is a pipe that nobody
-writes to, and which closes when the rank is gone. It goes on after the last whole shard, so it may be killed
+The first rank starts it (opening.py) and it ends with that rank: with --while-open its standard input is a
+pipe that nobody writes to, and which closes when the rank is gone. Without, it writes the whole index before
+any job needs it. It goes on after the last whole shard, so it may be killed
 at any point. Should two run after all (a file system without locks), both write the same bytes.
 
 It prints one line, a JSON object, when it has looked at everything or knows why it cannot write: `state` is
@@ -14,6 +15,7 @@ import argparse
 import fcntl
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -67,14 +69,24 @@ class Writer:
         """Check tokenizer and dataset, and begin the index if there is none. Raises DataError."""
         self.directory.mkdir(parents=True, exist_ok=True)
         tokenizer = open_tokenizer(self.described.tokenizer, self._vocab_size)
-        if (self.directory / "source.json").exists():
+        begun = (self.directory / "source.json").exists()
+        if begun:
             self._compare(tokenizer)
-            return tokenizer
-        self.source = _source(self.described, tokenizer, sources.revision_of(self.described))
-        sources.check_column(sources.open_rows(self.described, self.source.revision), self.described)
-        content = {"schema_version": shards.SCHEMA_VERSION, **shards.as_json(self.source)}
-        shards.write_json(self.directory / "source.json", content)
+        else:
+            self.source = _source(self.described, tokenizer, sources.revision_of(self.described))
+        if not state.committed(self.directory):  # with shards, training can go on while the hub is away
+            sources.check_column(sources.open_rows(self.described, self.source.revision), self.described)
+        if not begun:
+            self._tell_unread()
+            content = {"schema_version": shards.SCHEMA_VERSION, **shards.as_json(self.source)}
+            shards.write_json(self.directory / "source.json", content)
         return tokenizer
+
+    def _tell_unread(self) -> None:
+        others = sources.unread(self.described.path) if self.described.path is not None else []
+        if others:
+            names = ", ".join(path.name for path in others[:5]) + (", ..." if len(others) > 5 else "")
+            print(f"index writer: {len(others)} files are not read: {names}", file=sys.stderr, flush=True)
 
     def _compare(self, tokenizer: Tokenizer) -> None:
         """What is indexed already must have come from the same files and tokenizer."""
@@ -173,7 +185,7 @@ def open_tokenizer(name: str, vocab_size: int) -> Tokenizer:
 def lock(directory: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold the index; the kernel lets it go when the process is gone.
 
-    Calls `busy` where another process holds it, and waits.
+    Calls `busy` where another process holds it, and waits. Leaves nothing where no index was begun.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "writer.lock").open("a") as file:
@@ -185,7 +197,11 @@ def lock(directory: Path, busy: Callable[[], None] = lambda: None) -> Iterator[N
                 fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:  # the file system has no locks; see the top of this module
             print(f"index writer: no lock on {directory}: {error}", file=sys.stderr, flush=True)
-        yield
+        try:
+            yield
+        finally:
+            if not (directory / "source.json").exists():
+                shutil.rmtree(directory, ignore_errors=True)
 
 
 def _source(described: Described, tokenizer: Tokenizer, revision: str) -> Source:
@@ -202,20 +218,25 @@ def _source(described: Described, tokenizer: Tokenizer, revision: str) -> Source
     )
 
 
-def _end_with_parent(writer: Writer) -> None:
-    """Beat, and leave at once when the rank that started this process is gone."""
-
-    def watch() -> None:
-        sys.stdin.buffer.read()
-        os._exit(0)
+def _beat(writer: Writer) -> None:
+    """Show from now on that the writer lives."""
 
     def beat() -> None:
         while True:
             time.sleep(BEAT_SECONDS)
             writer.beat()
 
-    for work in (watch, beat):
-        threading.Thread(target=work, daemon=True).start()
+    threading.Thread(target=beat, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    """Leave at once when the rank that started this process is gone."""
+
+    def watch() -> None:
+        sys.stdin.buffer.read()
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _answer(word: str, **more: str) -> None:
@@ -228,7 +249,7 @@ def _write(options: argparse.Namespace) -> None:
     directory = options.config.absolute().parent
     writer = Writer(describe(config, directory), choose(config, directory).shape.vocab_size)
     with lock(writer.directory, busy=lambda: _answer("waiting")):
-        _end_with_parent(writer)
+        _beat(writer)
         writer.run(opened=lambda: _answer("writing"))
 
 
@@ -236,8 +257,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Write the index of a job file's data."""
     parser = argparse.ArgumentParser(prog="python -m training.data.writer")
     parser.add_argument("--config", type=Path, required=True, help="the job file, job.yaml")
-    parser.add_argument("overrides", nargs="*", metavar="key=value")
+    parser.add_argument("--while-open", action="store_true", help="end when standard input is closed")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
     options = parser.parse_args(arguments)
+    if options.while_open:
+        _leave_with_parent()
     os.nice(10)
     os.environ.setdefault("RAYON_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // 4)))
     try:
