@@ -82,20 +82,20 @@ def observed(values: dict[str, Any]) -> dict[str, Any]:
         dropped.append(probability)
         return dropout(value, probability, *rest)
 
-    def noting_attention(*args: Any, dropout_p: float = 0.0, **kwargs: Any) -> Any:
-        attended.append(dropout_p)
-        return attention(*args, dropout_p=dropout_p, **kwargs)
+    def noting_attention(*args: Any, **kwargs: Any) -> Any:
+        attended.append(kwargs["dropout_p"])
+        return attention(*args, **kwargs)
 
-    torch.nn.functional.dropout = noting_dropout
-    torch.nn.functional.scaled_dot_product_attention = noting_attention
+    functions: Any = torch.nn.functional
+    functions.dropout, functions.scaled_dot_product_attention = noting_dropout, noting_attention
     kinds = set()
     first.mlp.register_forward_hook(lambda module, _, out: kinds.add(str(out.dtype)))
     first.mlp.act_fn.register_forward_hook(lambda *_: calls.append("mlp"))
-    loss = loss_of(model, tokens(config, 0))
+    loss: Any = loss_of(model, tokens(config, 0))
     forward = len(calls)
     once = sorted(dropped), sorted(attended)
     loss.backward()
-    torch.nn.functional.dropout, torch.nn.functional.scaled_dot_product_attention = dropout, attention
+    functions.dropout, functions.scaled_dot_product_attention = dropout, attention
     weight = names["model.layers.0.mlp.up_proj.weight"]
     return {
         "class": type(model).__name__.removeprefix("FSDP"),

@@ -19,6 +19,8 @@ class ModelSettings:
     weights: str | None = None
     """Values to start from: the directory of a Hugging Face model (relative to the job file), a name on the
     hub, or `scratch` for random values. null: what the preset names."""
+    weights_revision: str | None = None
+    """Commit, branch or tag of weights on the hub; null: main."""
     model_type: Literal["mistral", "llama"] | None = None
     vocab_size: Count | None = None
     hidden_size: Count | None = None

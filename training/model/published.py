@@ -16,11 +16,13 @@ from typing import Any
 from training.model.presets import Shape
 
 _WANTED = ["*.json", "*.safetensors", "tokenizer.model*", "*.jinja"]
+_UNWANTED = ["consolidated*", "original/*"]
+"""The same weights in the publisher's own format."""
 _REFUSED = ("attention_bias", "mlp_bias", "quantization_config", "sliding_window")
 """Settings with an effect that is not built here; null and false are none."""
 
 
-def find(name: str, directory: Path) -> Path:
+def find(name: str, revision: str | None, directory: Path) -> Path:
     """The directory of weights: a path (relative to `directory`), or a hub name that was fetched before.
 
     Raises FileNotFoundError.
@@ -29,10 +31,13 @@ def find(name: str, directory: Path) -> Path:
         return path
     cached = _cache() / f"models--{name.replace('/', '--')}"
     try:
-        revision = (cached / "refs" / "main").read_text(encoding="utf-8").strip()
+        commit = (cached / "refs" / (revision or "main")).read_text(encoding="utf-8").strip()
     except OSError:
-        raise FileNotFoundError(f"{name}: neither a directory nor in the cache {_cache()}") from None
-    return cached / "snapshots" / revision
+        commit = revision or ""  # a commit itself
+    if not commit or not (found := cached / "snapshots" / commit).is_dir():
+        asked = f"{name} ({revision})" if revision else name
+        raise FileNotFoundError(f"{asked}: neither a directory nor in the cache {_cache()}")
+    return found
 
 
 def read_shape(directory: Path) -> Shape:
@@ -102,7 +107,10 @@ def main(arguments: list[str] | None = None) -> int:
     from huggingface_hub import snapshot_download
 
     try:
-        print(snapshot_download(options.name, revision=options.revision, allow_patterns=_WANTED))
+        where = snapshot_download(
+            options.name, revision=options.revision, allow_patterns=_WANTED, ignore_patterns=_UNWANTED
+        )
+        print(where)
     except Exception as error:  # the library has many; each says in words what the hub answered
         print(f"{options.name}: {error}\n  hint: for a gated model set HF_TOKEN", file=sys.stderr)
         return 1

@@ -40,7 +40,7 @@ def choose(config: JobConfig, directory: Path) -> Model:
         shape = _from_job(config)
         return _refuse(_impossible(shape), Model(shape, None))
     try:
-        path = published.find(weights, directory)
+        path = published.find(weights, config.weights_revision, directory)
         shape = published.read_shape(path)
     except (OSError, ValueError) as error:
         hint = "fetch them once: python -m training.model.published NAME; or set `weights: scratch`"
@@ -53,7 +53,7 @@ def planned(config: JobConfig, directory: Path) -> Shape:
     weights = config.weights or PRESETS[config.preset].weights
     if weights != SCRATCH:
         try:
-            published.find(weights, directory)
+            published.find(weights, config.weights_revision, directory)
         except FileNotFoundError:
             shape = PRESETS[config.preset].shape
             return _refuse(

@@ -18,18 +18,20 @@ def offloaded(horizon: int, recompute: bool) -> dict[str, Any]:
 
     from training.model.memory import OffloadedLayers, recomputing
 
-    def stack(wrapped: bool) -> tuple[list[torch.Tensor], list[list[int]]]:
+    def stack(wrapped: bool) -> tuple[list[Any], list[list[int]]]:
         torch.manual_seed(1)
         moves = OffloadedLayers(horizon)
         seen: list[list[int]] = []
-        layers = [nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Dropout(0.3)) for _ in range(NUM_LAYERS)]
+        layers: list[Any] = [
+            nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Dropout(0.3)) for _ in range(NUM_LAYERS)
+        ]
         for number, layer in enumerate(layers):
             if recompute:
                 layer.forward = recomputing(layer.forward, selective=False)
             if wrapped:
                 layer.forward = moves.wrap(number, layer.forward)
             layer[0].weight.register_hook(lambda _: seen.append(moves.on_device()))
-        values = torch.ones(4, 8, requires_grad=True)
+        values: Any = torch.ones(4, 8, requires_grad=True)
         for layer in layers:
             values = layer(values)
         assert moves.on_device() == []
@@ -64,7 +66,7 @@ def counted(way: Any) -> dict[str, int]:
     from training.model.shard import _wrap_layers
     from training.model.values import allocate, initialise
 
-    class Counting(TorchDispatchMode):
+    class Counting(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
         found: dict[str, int] = {}  # noqa: RUF012  # of this one class, made anew each time
 
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -78,8 +80,10 @@ def counted(way: Any) -> dict[str, int]:
     initialise(model, shape, 1)
     config = job(activation_checkpointing=way)
     _wrap_layers(model, config, "cpu")
-    with Counting() as mode:
-        loss_of(model.eval(), tokens(config, 0)).backward()
+    mode: Any = Counting()  # type: ignore[no-untyped-call]  # nor here
+    with mode:
+        loss: Any = loss_of(model.eval(), tokens(config, 0))
+        loss.backward()
     return {name: mode.found.get(name, 0) for name in ("mm", "silu")}
 
 

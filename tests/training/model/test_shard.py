@@ -33,7 +33,7 @@ def steps(values: dict[str, Any], dropout: float = 0.0) -> dict[str, Any]:
     from training.optim import adamw
 
     # the compiler's own translation to machine code takes minutes here and is not ours to test
-    torch.compile = functools.partial(torch.compile, backend="aot_eager")  # type: ignore[assignment]
+    torch.compile = functools.partial(torch.compile, backend="aot_eager")
     config = job(grad_clip=0.5, residual_dropout=dropout, attention_dropout=dropout, **values)
     model = sharded(config, ranks_per_node=2)
     seen: list[str] = []
@@ -44,11 +44,12 @@ def steps(values: dict[str, Any], dropout: float = 0.0) -> dict[str, Any]:
     torch.manual_seed(dist.get_rank())
     numbers = []
     for _ in range(2):
-        loss = loss_of(model, tokens(config, dist.get_rank()))
+        loss: Any = loss_of(model, tokens(config, dist.get_rank()))
         loss.backward()
         gradient: Any = model.get_parameter("model.layers.0.mlp.up_proj.weight").grad
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), config.grad_clip)
-        clipped = torch.nn.utils.get_total_norm([each.grad for each in model.parameters()])
+        norm: Any = torch.nn.utils.clip_grad_norm_(model.parameters(), config.grad_clip)
+        gradients: Any = [each.grad for each in model.parameters()]
+        clipped: Any = torch.nn.utils.get_total_norm(gradients)
         numbers.append((loss.item(), float(norm.full_tensor())))
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -66,7 +67,8 @@ def steps(values: dict[str, Any], dropout: float = 0.0) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def by_way() -> dict[str, list[dict[str, Any]]]:
-    return dict(zip(WAYS, zip(*together(all_ways, 4, list(WAYS.values())), strict=True), strict=True))
+    by_rank = together(all_ways, 4, list(WAYS.values()))
+    return {way: [found[place] for found in by_rank] for place, way in enumerate(WAYS)}
 
 
 def all_ways(ways: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from tests.training import ranks
 from tests.training.model.world import together
 from training.config import JobConfigError, parse
+from training.model import published as published_model
 from training.model.shape import choose
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -163,6 +166,32 @@ def test_weights_are_found_in_the_hubs_cache(
     (cached / "snapshots/abc").symlink_to(published["mistral"])
     job = parse({"preset": "tiny", "context_length": 32, "weights": "a/b"})
     assert choose(job, tmp_path).weights == cached / "snapshots/abc"
+    pinned = replace(job, weights_revision="abc")
+    assert choose(pinned, tmp_path).weights == cached / "snapshots/abc"
+    with pytest.raises(JobConfigError, match=r"a/b \(def\): neither a directory nor in the cache"):
+        choose(replace(job, weights_revision="def"), tmp_path)
+
+
+def test_fetching_asks_for_what_is_needed_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[str, Any]] = []
+
+    class Hub:
+        @staticmethod
+        def snapshot_download(name: str, **more: Any) -> str:
+            asked.append((name, more["revision"]))
+            if name == "gated/model":
+                raise OSError("401 Client Error")
+            return "/somewhere"
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", Hub)
+    assert published_model.main(["a/b", "--revision", "abc"]) == 0
+    assert published_model.main(["gated/model"]) == 1
+    assert asked == [("a/b", "abc"), ("gated/model", None)]
+    said = capsys.readouterr()
+    assert said.out == "/somewhere\n"
+    assert "401 Client Error" in said.err and "set HF_TOKEN" in said.err
 
 
 def wrong_weights(directory: Path) -> dict[str, str]:

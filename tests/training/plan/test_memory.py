@@ -14,6 +14,7 @@ from training.plan import memory
 
 ROWS, LENGTH = 2, 64
 WAYS = (False, True, "selective")
+OTHERS: tuple[dict[str, Any], ...] = ({}, {"intermediate_size": 320, "num_key_value_heads": 4})
 SHAPES = [
     dataclasses.replace(
         PRESETS["tiny"].shape,
@@ -23,7 +24,7 @@ SHAPES = [
         num_hidden_layers=6,
         **other,
     )
-    for other in ({}, {"intermediate_size": 320, "num_key_value_heads": 4})
+    for other in OTHERS
 ]
 
 

@@ -1,0 +1,129 @@
+"""``python -m benchmarks.step_time``: a step of the trainer beside one of the shortest FSDP2 loop that trains
+the same model on the same ranks. Target: at most 1.05.
+
+Two gloo ranks on CPUs, in one process group, one step of each in turn; the median of the pairs' ratios. What
+the trainer adds is per step, not per token, so that with a real model's steps it is less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import yaml
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.multiprocessing.spawn import spawn
+from torch.utils.checkpoint import checkpoint
+from transformers.models.mistral.modeling_mistral import MistralForCausalLM
+
+from training.config import JobConfig, load
+from training.loop import Trainer
+from training.model.build import hugging_face_config, layers
+from training.model.shape import choose
+
+JOB = {
+    "preset": "tiny",
+    "device": "cpu",
+    "hidden_size": 256,
+    "intermediate_size": 768,
+    "num_hidden_layers": 4,
+    "context_length": 512,
+    "train_batch_size": 2,
+    "precision": "fp32",
+    "attention_dropout": 0.0,
+    "residual_dropout": 0.0,
+    "embedding_dropout": 0.0,
+    "checkpoint_every": 100_000,
+    "validate_every": 0,
+}
+
+
+class Bare:
+    """What is left when nothing is logged, counted, watched or saved."""
+
+    def __init__(self, config: JobConfig, world: int) -> None:
+        self.config = config
+        self.model: nn.Module = MistralForCausalLM(hugging_face_config(choose(config, Path()).shape)).train()
+        mesh = init_device_mesh("cpu", (world,))
+        for layer in layers(self.model):
+            layer.forward = _recomputed(layer.forward)
+            fully_shard(layer, mesh=mesh)
+        fully_shard(self.model, mesh=mesh)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), 1e-4)
+
+    def step(self, ids: torch.Tensor) -> float:
+        """Forward, backward, clip, step; the loss as a number."""
+        logits = self.model(input_ids=ids[:, :-1]).logits
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
+        loss.backward()  # type: ignore[no-untyped-call]  # torch has no type here
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.grad_clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss.item()
+
+
+def _recomputed(forward: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: checkpoint(forward, *args, use_reentrant=False, **kwargs)
+
+
+def compare(rank: int, world: int, folder: str, steps: int) -> None:
+    """One rank: steps of both in turn; the first one prints the result."""
+    torch.set_num_threads(1)
+    directory = Path(folder)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=world)
+    config = load(directory / "job.yaml")
+    bare = Bare(config, world)
+    trainer = Trainer(config, directory, torch.device("cpu"), "")
+    trainer.start()
+    size = (config.train_batch_size, config.context_length + 1)
+    pairs = []
+    for _ in range(steps + 3):
+        ids = torch.randint(0, 256, size)
+        marks = [time.perf_counter()]
+        bare.step(ids)
+        marks.append(time.perf_counter())
+        trainer.after_step(trainer.step())
+        marks.append(time.perf_counter())
+        pairs.append((marks[1] - marks[0], marks[2] - marks[1]))
+    if rank == 0:
+        _report(pairs[3:])
+    dist.barrier()
+    os._exit(0)
+
+
+def _report(pairs: list[tuple[float, float]]) -> None:
+    plain, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
+    ratio = statistics.median(two / one for one, two in pairs)
+    found = {"bare_s": plain, "trainer_s": ours, "ratio": ratio, "target": 1.05, "ok": ratio <= 1.05}
+    print(json.dumps(found), file=sys.stderr, flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description="Compare the trainer's step with a bare FSDP2 loop's")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=40)
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "job.yaml").write_text(yaml.safe_dump(JOB), encoding="utf-8")
+        (Path(folder) / "run").mkdir()
+        work: Any = spawn
+        work(compare, (options.ranks, folder, options.steps), nprocs=options.ranks)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
