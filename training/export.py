@@ -20,9 +20,10 @@ from torch.distributed.checkpoint import state_dict_loader
 
 from training.checkpoint import manifest
 from training.config import JobConfigError, load
+from training.model import published
 from training.model.build import build, hugging_face_config
 from training.model.presets import Shape
-from training.model.shape import Model, choose
+from training.model.shape import choose
 from training.model.weights import INDEX, SINGLE
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -31,20 +32,28 @@ FILE_BYTES = 5_000_000_000
 """Largest size of one file of weights, in bytes."""
 
 
-def export(checkpoint: Path, out: Path, model: Model, dtype: torch.dtype = torch.float32) -> None:
-    """Write the model of a checkpoint into a new directory. Raises ValueError for a damaged checkpoint, and
-    FileExistsError where `out` is already there."""
+def export(checkpoint: Path, out: Path, origin: Path | None, dtype: torch.dtype = torch.float32) -> Shape:
+    """Write the model of a checkpoint into a new directory; returns its shape, as the checkpoint states it.
+
+    `origin`: the published directory that the training began with, for its tokenizer and configuration.
+    Raises ValueError for a checkpoint that is damaged or of another model than `origin`, and FileExistsError
+    where `out` is already there.
+    """
     content = manifest.read(checkpoint)
     if faults := manifest.faults(checkpoint, content, content.files):
         raise ValueError(f"{checkpoint} is damaged: {'; '.join(faults)}")
+    shape = Shape(**content.model)
+    if origin and (theirs := published.read_shape(origin)) != shape:
+        raise ValueError(f"{checkpoint} is of another model than {origin}: {shape}, not {theirs}")
     if out.exists():
         raise FileExistsError(f"{out} is already there")
     aside = out.with_name(f".writing-{out.name}")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
-    _write_weights(checkpoint, aside, model.shape, dtype)
-    _write_config(aside, model, dtype)
+    _write_weights(checkpoint, aside, shape, dtype)
+    _write_config(aside, shape, origin, dtype)
     aside.rename(out)
+    return shape
 
 
 def _write_weights(checkpoint: Path, out: Path, shape: Shape, dtype: torch.dtype) -> None:
@@ -78,17 +87,17 @@ def _parts(sizes: dict[str, tuple[int, ...]], dtype: torch.dtype) -> Iterator[li
     yield names
 
 
-def _write_config(out: Path, model: Model, dtype: torch.dtype) -> None:
+def _write_config(out: Path, shape: Shape, origin: Path | None, dtype: torch.dtype) -> None:
     """The configuration of the weights the training began with, where there were any: it also says which
     tokens begin and end a text. Their tokenizer comes along."""
-    config = hugging_face_config(model.shape).to_dict()
-    if model.weights:
-        config |= json.loads((model.weights / "config.json").read_text(encoding="utf-8"))
-        for path in (path for pattern in _BESIDE for path in model.weights.glob(pattern)):
+    config = hugging_face_config(shape).to_dict()
+    if origin:
+        config |= json.loads((origin / "config.json").read_text(encoding="utf-8"))
+        for path in (path for pattern in _BESIDE for path in origin.glob(pattern)):
             shutil.copy(path, out)
     config.pop("torch_dtype", None)  # an older name of dtype
     config |= {"dtype": str(dtype).removeprefix("torch."), "use_cache": True}
-    kind = {"mistral": "MistralForCausalLM", "llama": "LlamaForCausalLM"}[model.shape.model_type]
+    kind = {"mistral": "MistralForCausalLM", "llama": "LlamaForCausalLM"}[shape.model_type]
     text = json.dumps(config | {"architectures": [kind]}, indent=2) + "\n"
     (out / "config.json").write_text(text, encoding="utf-8")
 
@@ -103,13 +112,20 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     job_file: Path = options.config or options.checkpoint.absolute().parents[1] / "job.yaml"
     try:
-        model = choose(load(job_file), job_file.absolute().parent)
-        export(options.checkpoint, options.out, model, _DTYPES[options.dtype])
+        origin = _origin(job_file) if options.config or job_file.exists() else None
+        shape = export(options.checkpoint, options.out, origin, _DTYPES[options.dtype])
     except (JobConfigError, OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"{options.out}: {model.shape.num_parameters} parameters in {options.dtype}")
+    print(f"{options.out}: {shape.num_parameters} parameters in {options.dtype}")
+    if origin is None:
+        print("no tokenizer: the training did not begin with published weights")
     return 0
+
+
+def _origin(job_file: Path) -> Path | None:
+    """The published directory a job names. Raises JobConfigError where it is no longer there."""
+    return choose(load(job_file), job_file.absolute().parent).weights
 
 
 if __name__ == "__main__":

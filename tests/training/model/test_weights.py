@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from tests.training import ranks
 from tests.training.model.world import together
 from training.config import JobConfigError, parse
 from training.model import published as published_model
+from training.model.presets import Shape
 from training.model.shape import choose
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -76,7 +77,7 @@ def load_and_export(directory: Path, preset: str, out: Path) -> dict[str, Any]:
     dist.barrier()
     if dist.get_rank() == 0:
         entries = {path.name: manifest.entry(path) for path in aside.iterdir()}
-        manifest.commit(aside, manifest_of(entries))
+        manifest.commit(aside, manifest_of(entries, choose(config, Path()).shape))
         text = f"{{preset: {preset}, context_length: 32, weights: '{directory}'}}"
         (out.parent / "job.yaml").write_text(text)
         job_file = str(out.parent / "job.yaml")
@@ -91,10 +92,11 @@ def load_and_export(directory: Path, preset: str, out: Path) -> dict[str, Any]:
     return found
 
 
-def manifest_of(entries: Any) -> Any:
+def manifest_of(entries: Any, shape: Shape) -> Any:
     from training.checkpoint.manifest import Manifest
 
-    return Manifest(step=1, tokens=1, samples=1, world=2, config_digest="x", files=entries)
+    counts = {"step": 1, "tokens": 1, "samples": 1, "world": 2, "config_digest": "x"}
+    return Manifest(**counts, files=entries, model=asdict(shape))
 
 
 @pytest.mark.parametrize("name", SHAPES)
