@@ -1,4 +1,4 @@
-"""The training loop of one rank: step, log, validate, save, stop.
+"""The training loop of one rank: step, report, evaluate, save, leave.
 
 Everything that decides the numbers is in the order it happens here; `start` puts the random state back
 last, since building and loading draw from it. Reading the job file and turning errors into exit codes is
@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import os
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -21,139 +20,135 @@ from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 
 from training import rng, runstate
-from training.checkpoint.saving import Checkpoints, Position
+from training.attempt import Attempt
+from training.checkpoint.saving import Checkpoints, Committed, Position
+from training.compute import device_named, flops_per_token
 from training.config import JobConfig
 from training.data.batch import Batch
 from training.data.errors import TooLittleText
 from training.data.opening import open_samples
+from training.evaluate import evaluate
+from training.exchange import Answer, Exchange, Words
+from training.metrics.sinks import open_sinks
 from training.model import weights
-from training.model.build import build
-from training.model.documents import has_flash, keep_apart
+from training.model.build import build, layers
+from training.model.documents import has_flash
 from training.model.shape import choose
 from training.model.shard import make_mesh, parameter_device, shard
 from training.model.values import allocate, initialise
 from training.optim import adamw
-from training.runstate import RunState
+from training.reporter import Rates, Reporter, Work
 from training.schedule import learning_rate
-from training.stop import StopWish
+from training.speed import ForwardTimer
+from training.step import Stepper
+from training.stop import Stop
 
-
-@dataclass(frozen=True)
-class StepResult:
-    """What one step gave: loss averaged over the ranks, norm of the whole gradient before clipping."""
-
-    loss: float
-    grad_norm: float
-    lr: float
-    data_wait_s: float
-    seconds: float
-    stop: bool
+_LAST_SAVE_SECONDS = 60.0
 
 
 class Trainer:
-    """One rank of a run. `directory` is the job directory; dist must be initialised."""
+    """One rank of a run; dist must be initialised."""
 
-    def __init__(self, config: JobConfig, directory: Path, device: torch.device, job_id: str) -> None:
+    def __init__(self, config: JobConfig, device: torch.device, attempt: Attempt) -> None:
         self.config = config
         self.device = device
+        self.attempt = attempt
+        self.phases = attempt.phases
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
-        self.run_directory = directory / "run"
-        self.chosen = choose(config, directory)
-        self._has_flash = has_flash(self.chosen.shape, config, device)
-        self.samples = open_samples(config, directory, self.chosen.shape.vocab_size)
-        self.checkpoints = Checkpoints(
-            directory / "checkpoints", config.digest(), config.keep_checkpoints, self.log
+        self.chosen = choose(config, attempt.directory)
+        self.samples = open_samples(
+            config, attempt.directory, self.chosen.shape.vocab_size, self._while_waiting
         )
+        self.checkpoints = Checkpoints(config, attempt.directory, asdict(self.chosen.shape), self.log)
+        self.exchange = Exchange(device, late=device.type == "cuda")
         self.position = Position()
-        self.state = RunState(status=runstate.RUNNING, job_id=job_id)
-        self._check_text_suffices()
+        self.reporter = self._reporter()
+        self._work: dict[int, Work] = {}
+        self._answers: list[Answer] = []
         self._timeouts_are_short = False
-        self.wish = StopWish()
-        self.wish.install()
+        self._check_text_suffices()
 
     def run(self) -> str:
         """Train to the end or until told to stop. Returns the final status, done or preempted."""
-        self.start()
-        while not self.finished():
-            result = self.step()
-            self.after_step(result)
-            if result.stop:
-                return self.leave(runstate.PREEMPTED, f"told to stop by {self.wish.signal_name or 'a peer'}")
-        return self.leave(runstate.DONE, "")
+        if stop := self.start():
+            return self.leave(stop)
+        try:
+            return self._train()
+        except Exception:
+            self._let_save_end()
+            raise
 
-    def start(self) -> None:
-        """Build the model, load the newest good checkpoint, and only then set the random state."""
-        ranks_per_node = int(os.environ.get("LOCAL_WORLD_SIZE", self.world))
-        self.model = self._build(make_mesh(self.config, self.device, self.world, ranks_per_node))
-        self.optimizer = adamw(self.model, self.config)
-        self._announce_start()
-        loaded = self.checkpoints.load_newest(self.model, self.optimizer, self.device)
-        if loaded is None:
-            self.log("No Checkpoints Found")
-            self._first_values()
-            rng.start(self.config.seed, self._random_rank, self.device)
-            return
-        self.position = loaded.position
-        self._note(step=self.position.step, checkpoint=loaded.path.name)
-        if loaded.rng is None:
-            rng.start(self.config.seed + self.position.step, self._random_rank, self.device)
-        else:
-            rng.restore(loaded.rng, self.device)
+    def _train(self) -> str:
+        while not self.finished():
+            self.step()
+            if stop := self.after_step():
+                return self.leave(stop)
+        return self.leave(None)
+
+    def start(self) -> Stop | None:
+        """Build the model, load the newest good checkpoint, and only then set the random state.
+
+        Returns early, with nothing lost, when a rank was told to stop meanwhile.
+        """
+        if stop := self._told_to_stop():
+            return stop
+        with self.phases.within("load"):
+            self._make()
+            found_none = self._load()
+        if self.rank == 0:
+            self.reporter.sinks = open_sinks(self.config, self.attempt.directory, self.attempt.state)
+        if stop := self._told_to_stop():
+            return stop
+        return self._first_evaluation() if found_none else None
 
     def finished(self) -> bool:
         """Whether the steps or the epochs are used up; a last batch that would not be full is not begun."""
         if self.position.step >= self.config.num_steps:
             return True
-        return not self.samples.holds(self.position.samples + self._global_batch, self.config.num_epochs)
+        with self.phases.within("data"):
+            return not self.samples.holds(
+                self.position.samples + self._samples_per_step, self.config.num_epochs
+            )
 
-    def step(self) -> StepResult:
+    def step(self) -> None:
         """One optimizer step of all ranks."""
-        began = time.perf_counter()
-        batch = self.samples.batch(self.position.samples, self.config.train_batch_size, self.rank, self.world)
-        waited = time.perf_counter() - began
+        self.phases.enter("step")
+        began, waited = time.perf_counter(), self.phases.seconds["data"]
         lr = learning_rate(self.position.step + 1, self.config)
-        for group in self.optimizer.param_groups:
-            group["lr"] = lr
-        loss = self._loss(batch)
-        loss.backward()  # type: ignore[no-untyped-call]  # torch has no type here
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.grad_clip)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        mean_loss, stop = self._agree(loss.detach())
-        grad_norm = float(norm.full_tensor().item())  # type: ignore[attr-defined]  # a DTensor under FSDP2
-        return StepResult(mean_loss, grad_norm, lr, waited, time.perf_counter() - began, stop)
-
-    def after_step(self, result: StepResult) -> None:
-        """Count, write the metrics, and validate and save where it is time."""
-        tokens = self._global_batch * self.config.context_length
+        loss, norm = self.stepper.step(self._batches(), self.config.gradient_accumulation, lr)
         before = self.position
-        self.position = Position(before.step + 1, before.tokens + tokens, before.samples + self._global_batch)
-        self._write_metrics(result, tokens / result.seconds)
-        if not self._timeouts_are_short:
-            self._shorten_timeouts()
-        if self.config.validate_every and self.position.step % self.config.validate_every == 0:
-            self._validate()
-        if self.position.step % self.config.checkpoint_every == 0:
-            self.save()
+        samples = before.samples + self._samples_per_step
+        self.position = Position(before.step + 1, samples * self.config.context_length, samples)
+        self.exchange.send(self.position.step, loss, norm, self._words(self.phases.seconds["data"] - waited))
+        self._answers = self.exchange.receive()
+        self._finish_step(lr, time.perf_counter() - began)
 
-    def save(self) -> None:
-        """Commit a checkpoint of the present position, unless there is one."""
-        if self.state.checkpoint is not None and self.state.step == self.position.step:
-            return
-        path = self.checkpoints.save(self.model, self.optimizer, self.position, self.device)
-        self.log(f"Checkpoint saved to {path}")
-        self._note(step=self.position.step, checkpoint=path.name)
+    def after_step(self) -> Stop | None:
+        """Report, and evaluate and save where it is time; whether to stop now."""
+        stop = self._hear_these(self._answers)
+        self._note_committed(self.checkpoints.poll())
+        step = self.position.step
+        if self.config.validate_every and step % self.config.validate_every == 0:
+            stop = self._evaluate() or stop
+        if self.checkpoints.due(step):
+            self._save()
+            stop = self._told_to_stop() or stop
+        return stop
 
-    def leave(self, status: str, reason: str) -> str:
-        """Save and say how it ended."""
+    def leave(self, stop: Stop | None) -> str:
+        """Save, wait until it is committed, and say how it ended."""
+        self._hear(everything=True)
         if self.position.step > 0:
-            self.save()
-        known = self.samples.num_samples
-        left = (self.config.num_epochs * known if known else math.inf) - self.position.samples
-        if status == runstate.DONE and left < self._global_batch:
-            self.log(f"{left} samples of the last epoch do not fill a step of {self._global_batch}")
-        self._note(status=status, reason=reason)
+            self._save()
+            self._finish_save()
+        self.phases.enter("end")
+        status = runstate.DONE if stop is None else runstate.PREEMPTED
+        reason, by = (stop.reason, stop.by) if stop else ("", "")
+        if stop is None:
+            self._say_what_is_left()
+        self.attempt.note(status=status, reason=reason, stopped_by=by)
         self.log(f"Training {status} at step {self.position.step}" + (f": {reason}" if reason else ""))
+        self.reporter.close(status)
         return status
 
     def log(self, message: str) -> None:
@@ -162,23 +157,97 @@ class Trainer:
             print(message, flush=True)
 
     @property
-    def _random_rank(self) -> int:
-        return 0 if self.config.same_seed else self.rank
+    def _samples_per_step(self) -> int:
+        return self.config.train_batch_size * self.config.gradient_accumulation * self.world
 
-    @property
-    def _global_batch(self) -> int:
-        return self.config.train_batch_size * self.world
+    def _batches(self) -> Iterator[Batch]:
+        """This rank's batches of one step; more ranks instead of more batches would read the same samples."""
+        size = self.config.train_batch_size
+        for number in range(self.config.gradient_accumulation):
+            used = self.position.samples + number * size * self.world
+            with self.phases.within("data"):
+                batch = self.samples.batch(used, size, self.rank, self.world)
+            yield batch
 
-    def _check_text_suffices(self) -> None:
-        """A run without a single step would end as done; it must not start."""
-        if not self.samples.holds(self._global_batch, self.config.num_epochs):
-            available = self.config.num_epochs * (self.samples.num_samples or 0)
-            raise TooLittleText(
-                f"dataset: {available} samples in {self.config.num_epochs} epochs do not fill one step of "
-                f"{self._global_batch} samples on {self.world} ranks",
-                "lower context_length, or give a longer text as dataset",
-            )
-        self.log(f"Data: {self.samples.description}")
+    def _words(self, data_wait_s: float) -> Words:
+        every = self.config.compare_every
+        is_last = every and self.position.step % every == 0
+        forward_s = self.timer.take() / every if is_last else 0.0
+        wish = self.attempt.wish.number(self.phases.limits.to_leave)
+        return Words(wish, forward_s, data_wait_s)
+
+    def _finish_step(self, lr: float, seconds: float) -> None:
+        step, tokens = self.position.step, self.position.tokens
+        self._work[step] = Work(step, tokens, self._samples_per_step, lr, seconds)
+        self.phases.reached(step, seconds)
+        if not self._timeouts_are_short:
+            self._shorten_timeouts()
+
+    def _hear(self, *, everything: bool) -> Stop | None:
+        return self._hear_these(self.exchange.receive(everything=everything))
+
+    def _hear_these(self, answers: list[Answer]) -> Stop | None:
+        """Report steps whose answers have come. Raises NonFiniteError."""
+        stop = None
+        for answer in answers:
+            self.reporter.step(self._work.pop(answer.step), answer)
+            stop = stop or answer.stop
+        return stop
+
+    def _told_to_stop(self) -> Stop | None:
+        return self.exchange.agree(self.attempt.wish.number(self.phases.limits.to_leave))
+
+    def _evaluate(self, num_batches: int | None = None) -> Stop | None:
+        """Loss on text that is not trained on; cut short, and not reported, when told to stop."""
+        with self.phases.within("evaluate"):
+            count = num_batches or self.config.validate_batches
+            batches = self.samples.validation(self.config.val_batch_size, count, self.rank, self.world)
+            loss, stop = evaluate(self.stepper, batches, self._sign_of_life)
+        if stop is None:
+            self.reporter.evaluated(self.position.step, loss)
+        return stop
+
+    def _first_evaluation(self) -> Stop | None:
+        """One batch before the first step: what is wrong with evaluating should not show hours later."""
+        return self._evaluate(1) if self.config.validate_every else None
+
+    def _sign_of_life(self) -> Stop | None:
+        self.phases.beat()
+        return self._told_to_stop()
+
+    def _save(self) -> None:
+        """Begin a checkpoint of the present position, unless there is one. What is saved is known good."""
+        if self.checkpoints.last_step == self.position.step:
+            return
+        self._hear(everything=True)
+        self.phases.write()
+        with self.phases.within("save"):
+            self.checkpoints.save(self.model, self.optimizer, self.position, self.device)
+        self.phases.write()
+
+    def _finish_save(self) -> None:
+        with self.phases.within("save"):
+            self._note_committed(self.checkpoints.finish())
+
+    def _let_save_end(self) -> None:
+        """After an error of this rank: what is being written is of a step before, and good."""
+        self.phases.enter("save")
+        self.checkpoints.wait(_LAST_SAVE_SECONDS)
+        self._note_committed(self.checkpoints.poll())
+
+    def _note_committed(self, committed: Committed | None) -> None:
+        if committed is not None:
+            self.log(f"Checkpoint saved to {committed.path}")
+            self.attempt.note(step=committed.step, checkpoint=committed.path.name)
+
+    def _make(self) -> None:
+        """The model, its optimizer, and what takes the steps."""
+        ranks_per_node = int(os.environ.get("LOCAL_WORLD_SIZE", self.world))
+        self.model = self._build(make_mesh(self.config, self.device, self.world, ranks_per_node))
+        self.optimizer = adamw(self.model, self.config)
+        flash = has_flash(self.chosen.shape, self.config, self.device)
+        self.stepper = Stepper(self.model, self.optimizer, self.device, self.config.grad_clip, flash)
+        self.timer = ForwardTimer(layers(self.model), self.device)
 
     def _build(self, mesh: DeviceMesh) -> nn.Module:
         model = build(self.chosen.shape)
@@ -189,6 +258,25 @@ class Trainer:
         self.log("Wrapped model with FSDP")
         return model.train()
 
+    def _load(self) -> bool:
+        """Put the newest good checkpoint in place, or first values; whether there was no checkpoint."""
+        random_rank = 0 if self.config.same_seed else self.rank
+        loaded = self.checkpoints.load_newest(self.model, self.optimizer, self.device)
+        if loaded is None:
+            self.log("No Checkpoints Found")
+            self._first_values()
+            rng.start(self.config.seed, random_rank)
+            self.phases.resumed(0)
+            return True
+        self.position = loaded.position
+        self.attempt.note(step=self.position.step, checkpoint=loaded.path.name)
+        self.phases.resumed(self.position.step)
+        if loaded.rng is None:
+            rng.start(self.config.seed + self.position.step, random_rank)
+        else:
+            rng.restore(loaded.rng, self.device)
+        return False
+
     def _first_values(self) -> None:
         """Published weights or random ones; a checkpoint makes neither necessary."""
         if self.chosen.weights is None:
@@ -197,65 +285,53 @@ class Trainer:
         self.log(f"Loading weights from {self.chosen.weights}")
         weights.load(self.model, self.chosen.weights)
 
-    def _announce_start(self) -> None:
-        """Count the attempt. The number comes from the file: a retried step has the old environment."""
-        if self.rank == 0:
-            runstate.clear_failures(self.run_directory)
-            before = runstate.read_state(self.run_directory)
-            self._note(attempt=before.attempt + 1)
+    def _reporter(self) -> Reporter:
+        attempt, config = self.attempt, self.config
+        return Reporter(
+            run_directory=attempt.run_directory,
+            attempt=attempt.state.attempt,
+            rates=self._rates(),
+            log_every=config.log_every,
+            compare_every=config.compare_every,
+            phases=self.phases,
+            log=self.log,
+            writes=self.rank == 0,
+            memory_gib=self._memory_gib,
+        )
 
-    def _note(self, **changes: Any) -> None:
-        self.state = replace(self.state, **changes)
-        if self.rank == 0:
-            runstate.write_state(self.run_directory, self.state)
+    def _rates(self) -> Rates:
+        length = self.config.context_length
+        device = device_named(torch.cuda.get_device_name(self.device)) if self._on_gpu else None
+        peak = device.peak_flops if device else None
+        return Rates(self.world, length, flops_per_token(self.chosen.shape, length), peak)
 
-    def _loss(self, batch: Batch) -> torch.Tensor:
-        ids = torch.from_numpy(batch.ids).to(self.device)
-        apart = keep_apart(batch.positions, self.device, flash=self._has_flash)
-        logits = self.model(input_ids=ids[:, :-1], **apart).logits
-        return nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
+    def _memory_gib(self) -> float | None:
+        return torch.cuda.max_memory_allocated(self.device) / 2**30 if self._on_gpu else None
 
-    def _agree(self, loss: torch.Tensor) -> tuple[float, bool]:
-        """Mean loss, and whether any rank was told to stop: one small collective for both."""
-        wish = float(self.wish.signal_name is not None)
-        both = torch.tensor([loss.item(), wish], dtype=torch.float64, device=self.device)
-        dist.all_reduce(both)
-        total, wishes = both.tolist()
-        return total / self.world, wishes > 0
+    @property
+    def _on_gpu(self) -> bool:
+        return self.device.type == "cuda"
 
-    def _write_metrics(self, result: StepResult, tokens_per_s: float) -> None:
-        if self.rank != 0:
-            return
-        line = {
-            "attempt": self.state.attempt,
-            "step": self.position.step,
-            "tokens": self.position.tokens,
-            "loss": result.loss,
-            "grad_norm": result.grad_norm,
-            "lr": result.lr,
-            "tokens_per_s": tokens_per_s,
-            "mfu": None,  # the peak of the device is not known here
-            "data_wait_s": result.data_wait_s,
-            "t": time.time(),
-        }
-        runstate.append_line(self.run_directory / "metrics.jsonl", line)
-        if (self.position.step - 1) % self.config.log_every == 0:
-            speed = self._global_batch / result.seconds
-            self.log(
-                f"Batch {self.position.step - 1} Loss: {result.loss:.5f}, "
-                f"Speed: {speed:.2f} samples/sec, lr: {result.lr:.6f}"
+    def _check_text_suffices(self) -> None:
+        """A run without a single step would end as done; it must not start."""
+        if not self.samples.holds(self._samples_per_step, self.config.num_epochs):
+            available = self.config.num_epochs * (self.samples.num_samples or 0)
+            raise TooLittleText(
+                f"dataset: {available} samples in {self.config.num_epochs} epochs do not fill one step of "
+                f"{self._samples_per_step} samples on {self.world} ranks",
+                "lower context_length, or give a longer text as dataset",
             )
+        self.log(f"Data: {self.samples.description}")
 
-    def _validate(self) -> None:
-        """Mean loss on text that is not trained on. Draws nothing from the random state: dropout is off."""
-        self.model.eval()
-        size, count = self.config.val_batch_size, self.config.validate_batches
-        with torch.no_grad():
-            batches = self.samples.validation(size, count, self.rank, self.world)
-            loss = torch.stack([self._loss(batch) for batch in batches]).mean()
-        self.model.train()
-        mean, _stop = self._agree(loss)
-        self.log(f"Batch {self.position.step - 1} Validation loss: {mean:.5f}")
+    def _say_what_is_left(self) -> None:
+        known = self.samples.num_samples
+        left = (self.config.num_epochs * known if known else math.inf) - self.position.samples
+        if left < self._samples_per_step:
+            self.log(f"{left} samples of the last epoch do not fill a step of {self._samples_per_step}")
+
+    def _while_waiting(self, message: str) -> None:
+        """Data is not there yet, and whoever makes it is at work."""
+        self.phases.beat()
 
     def _shorten_timeouts(self) -> None:
         """Once the first step is done, a rank that keeps the others waiting is lost."""

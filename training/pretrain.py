@@ -3,74 +3,102 @@ torchrun or training.local. Values given on the command line go over those of th
 options, since torchrun takes for its own what abbreviates one of its options.
 
 Exit codes: 0 trained to the end; 1 failed, the reason in run/failures/ and on stderr; 2 could not start,
-because of the job file or the way it was started; 3 told to stop by a signal, and a checkpoint of that step
-is saved. torchrun turns every code but 0 into 1, so read run/run_state.json to tell them apart.
+because of the job file or the way it was started; 3 told to stop, by a signal or a coming deadline, and the
+steps done are saved. A rank that the watchdog ends dies of SIGKILL. torchrun turns every code but 0 into 1,
+so read run/run_state.json to tell them apart.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import gc
 import os
 import sys
 import traceback
 from datetime import timedelta
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from training import runstate
-from training.config import JobConfig, JobConfigError, load
-from training.data.errors import DataError
-from training.data.opening import begin
-from training.model.shape import choose
-from training.runstate import RunState
+from training.stop import StopWish
+
+if TYPE_CHECKING:
+    from training.attempt import Attempt
+    from training.config import JobConfig
 
 EXIT_DONE, EXIT_FAILED, EXIT_CANNOT_START, EXIT_PREEMPTED = 0, 1, 2, 3
 # by name, since their modules import torch or NumPy: mistakes a person can correct, said without a traceback
-_FOR_A_PERSON = ("CheckpointError", "DataError", "TooLittleText", "FileNotFoundError")
+_FOR_A_PERSON = (
+    *("CheckpointError", "DataError", "TooLittleText", "FileNotFoundError"),
+    *("JobConfigError", "NonFiniteError", "SinkError", "WeightsError"),
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one rank; returns its exit code."""
+    wish = StopWish()
+    wish.install()  # before anything that takes long: a signal would end the process, and with it the run
+    faulthandler.enable()
     parser = argparse.ArgumentParser(prog="python -m training.pretrain")
     parser.add_argument("--config", type=Path, required=True, help="the job file, job.yaml")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
     options = parser.parse_args(arguments)
-    path: Path = options.config
-    try:
-        config = load(path, options.overrides)
-        choose(config, path.absolute().parent)
-    except JobConfigError as error:
-        print(error, file=sys.stderr)
-        return EXIT_CANNOT_START
     if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
         print(
             "training.pretrain: no RANK in the environment\n  hint: start it with torchrun", file=sys.stderr
         )
         return EXIT_CANNOT_START
+    return _start(options.config, options.overrides, wish)
+
+
+def _start(path: Path, overrides: list[str], wish: StopWish) -> int:
+    """Everything that can be known to be wrong before torch is imported, and then the run."""
+    from training import attempt
+    from training.config import JobConfigError
+    from training.data.errors import DataError
+    from training.data.opening import begin
+    from training.metrics.sinks import SinkError
+
     try:
-        writing = begin(config, path, options.overrides) if os.environ["RANK"] == "0" else None
-    except DataError as error:
+        config = _settings(path, overrides)
+        started = attempt.begin(config, path.absolute().parent, wish)
+        writing = begin(config, path, overrides) if started.rank == 0 else None
+    except (JobConfigError, DataError, SinkError) as error:
         print(error, file=sys.stderr)
         return EXIT_CANNOT_START
-    code = _run(config, path.absolute().parent)
+    code = _run(config, started)
     if writing is not None:
         writing.kill()  # it may be killed at any point
     return code
 
 
-def _run(config: JobConfig, directory: Path) -> int:
-    rank = int(os.environ["RANK"])
-    (directory / "run").mkdir(parents=True, exist_ok=True)
+def _settings(path: Path, overrides: list[str]) -> JobConfig:
+    """The job's settings. Raises JobConfigError and SinkError."""
+    from training.config import load
+    from training.metrics import sinks
+    from training.model.shape import choose, shard_group
+
+    config = load(path, overrides)
+    choose(config, path.absolute().parent)
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    shard_group(config, world, int(os.environ.get("LOCAL_WORLD_SIZE", world)))
+    sinks.check(config)
+    return config
+
+
+def _run(config: JobConfig, attempt: Attempt) -> int:
     try:
-        status = _train(config, directory)
+        status = _train(config, attempt)
     except Exception as error:  # whatever it is, the launcher must learn it before the process is gone
-        _record_failure(directory / "run", rank, error)
+        _record_failure(attempt, error)
+        attempt.phases.end(runstate.FAILED)
         return EXIT_FAILED
+    attempt.phases.end(status)
     return EXIT_DONE if status == runstate.DONE else EXIT_PREEMPTED
 
 
-def _train(config: JobConfig, directory: Path) -> str:
+def _train(config: JobConfig, attempt: Attempt) -> str:
     # Imported here: torch takes seconds, and a wrong job file should not. The garbage collector finds nothing
     # to free in modules; without it the imports, for which every restart waits, take about a sixth less time.
     gc.disable()
@@ -88,8 +116,7 @@ def _train(config: JobConfig, directory: Path) -> str:
         "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo",
         timeout=timedelta(seconds=config.init_timeout_seconds),
     )
-    trainer = Trainer(config, directory, torch.device(device), os.environ.get("SLURM_JOB_ID", ""))
-    status = trainer.run()
+    status = Trainer(config, torch.device(device), attempt).run()
     dist.barrier()  # a rank that closes its connections early makes slower ones abort
     dist.destroy_process_group()
     return status
@@ -103,8 +130,8 @@ def _device(config: JobConfig, has_gpu: bool) -> str:
     return config.device
 
 
-def _record_failure(run_directory: Path, rank: int, error: Exception) -> None:
-    text = f"{type(error).__name__}: {error}".splitlines()[0]
+def _record_failure(attempt: Attempt, error: Exception) -> None:
+    rank, text = attempt.rank, f"{type(error).__name__}: {error}".splitlines()[0]
     followed = _from_a_peer(error)
     if followed:
         print(f"rank {rank}: another rank has gone ({text[:100]})", file=sys.stderr, flush=True)
@@ -112,18 +139,8 @@ def _record_failure(run_directory: Path, rank: int, error: Exception) -> None:
         print(error if rank == 0 else f"rank {rank}: {text}", file=sys.stderr, flush=True)
     else:
         traceback.print_exception(error)
-    runstate.write_failure(run_directory, rank, text, from_a_peer=followed)
-    if rank == 0:
-        before = runstate.read_state(run_directory)
-        failed = RunState(
-            status=runstate.FAILED,
-            step=before.step,
-            checkpoint=before.checkpoint,
-            reason=text,
-            job_id=before.job_id,
-            attempt=before.attempt,
-        )
-        runstate.write_state(run_directory, failed)
+    runstate.write_failure(attempt.run_directory, rank, text, from_a_peer=followed)
+    attempt.note(status=runstate.FAILED, reason=text)
 
 
 def _from_a_peer(error: Exception) -> bool:

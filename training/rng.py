@@ -35,8 +35,8 @@ def restore(state: dict[str, torch.Tensor], device: torch.device) -> None:
         torch.cuda.set_rng_state(state["cuda"], device)
 
 
-def start(seed: int, rank: int, device: torch.device) -> None:
-    """Seed a fresh run. Ranks differ, or all would drop the same elements."""
+def start(seed: int, rank: int) -> None:
+    """Seed a fresh run, on the CPU and on every device. Ranks differ, or all would drop the same elements."""
     random.seed(seed * 1_000_003 + rank)
     np.random.seed((seed * 1_000_003 + rank) % 2**32)
     torch.manual_seed(seed * 1_000_003 + rank)

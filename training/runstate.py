@@ -29,6 +29,8 @@ class RunState:
     """Directory name of the newest committed checkpoint."""
     reason: str = ""
     """Why it stopped, for preempted and failed."""
+    stopped_by: str = ""
+    """What made a preempted run leave: signal, time limit (of the Slurm job) or stop_at (the setting)."""
     job_id: str = ""
     attempt: int = 0
     """Counts the starts of the ranks in this run directory, from 1."""

@@ -65,6 +65,7 @@ def test_the_run_directory_tells_the_story(finished: Path) -> None:
         "step": 12,
         "checkpoint": "step-00000012",
         "reason": "",
+        "stopped_by": "",
         "job_id": "",
         "attempt": 1,
     }
@@ -78,10 +79,15 @@ def test_the_run_directory_tells_the_story(finished: Path) -> None:
         "grad_norm",
         "lr",
         "tokens_per_s",
+        "tokens_per_s_per_gpu",
         "mfu",
         "data_wait_s",
+        "step_s",
+        "memory_gib",
+        "slow_ranks",
         "t",
     } == set(lines[1])
+    assert lines[1]["mfu"] is None and lines[1]["memory_gib"] is None
     assert lines[12]["tokens"] == 12 * 2 * 2 * 32
 
 
@@ -92,6 +98,7 @@ def test_the_log_has_the_lines_other_tools_match(finished: Path) -> None:
         r"Wrapped model with FSDP",
         r"No Checkpoints Found",
         r"Batch 0 Loss: \d+\.\d{5}, Speed: \d+\.\d\d samples/sec, lr: \d\.\d{6}",
+        r"Step 1: \d+ tokens/s per GPU, MFU unknown, data wait \d\.\d{3} s, gradient norm \d+\.\d{4}",
     ):
         assert re.search(f"^{line}$", text, re.M), f"{line} not in:\n{text}"
     assert ranks.log(finished, rank=1) == ""

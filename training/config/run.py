@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from training.config.kinds import Count, Whole
-from training.config.problems import Rule
+from training.config.problems import Problem, Rule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +33,42 @@ class RunSettings:
     """How long ranks wait for each other until the first step is done."""
     step_timeout_seconds: Count = 300
     """How long ranks wait for each other afterwards; a rank lost later than that ends the attempt."""
+    hang_seconds: Whole = 60
+    """A rank that gives no sign of life for so long, or for ten median steps if that is longer, is taken to
+    hang: all ranks write their stacks and die, so that the job can go on. 0 turns the watchdog off."""
+    compare_every: Whole = 20
+    """Steps after which the ranks' speeds are compared and a slow one is named; 0 turns it off."""
+    stop_at: str | None = None
+    """When the ranks must have saved and left, such as a training plan's end: 2026-01-31T18:00:00+00:00."""
+    stop_margin_seconds: Count = 120
+    """How long before that, and before the end of the Slurm job, they begin to leave, besides what a step
+    and a save have taken so far."""
+    prometheus_directory: str | None = None
+    """Where the node exporter's textfile collector reads; the environment variable
+    UNBROKEN_TEXTFILE_DIRECTORY stands in for it."""
+    tensorboard_directory: str | None = None
+    """Write TensorBoard's files here; a relative path begins at the job directory."""
+    mlflow_tracking_uri: str | None = None
+    """Log to MLflow: an address, sqlite:///path, or the ARN of a managed server. Needs the mlflow package,
+    for an ARN sagemaker-mlflow as well."""
+    mlflow_experiment: str | None = None
+    """The experiment's name; the preset's where it is not given."""
 
 
 SHARED = ("seed",)
 
-RULES: tuple[Rule, ...] = ()
+
+def _stop_at_is_a_time(settings: RunSettings) -> list[Problem]:
+    if settings.stop_at is None:
+        return []
+    try:
+        zone = datetime.fromisoformat(settings.stop_at).tzinfo
+    except ValueError:
+        zone = None
+    if zone is not None:
+        return []
+    hint = "write it like 2026-01-31T18:00:00+00:00"
+    return [Problem("stop_at", f"{settings.stop_at} is not a time with its zone", hint)]
+
+
+RULES: tuple[Rule, ...] = (_stop_at_is_a_time,)

@@ -1,0 +1,105 @@
+"""What the ranks tell each other after each step, in one small collective, without waiting for the GPU.
+
+On a GPU the answer is read one step later: by then it has long arrived, and the processor is always a step
+ahead of the GPU. All ranks read the same answers at the same step, so what they decide by them is the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+from training.stop import Stop, first_wish
+
+
+@dataclass(frozen=True)
+class Words:
+    """What one rank says about a step, beside its loss and the norm."""
+
+    wish: int
+    """A number of training.stop."""
+    forward_s: float
+    """Its own time in the layers' forward pass, by its last comparison window; 0 where not known."""
+    data_wait_s: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What all ranks said about a step; lists are by rank."""
+
+    step: int
+    losses: list[float]
+    grad_norm: float
+    wishes: list[int]
+    forward_s: list[float]
+    data_wait_s: list[float]
+
+    @property
+    def loss(self) -> float:
+        """Mean over the ranks."""
+        return math.fsum(self.losses) / len(self.losses)
+
+    @property
+    def stop(self) -> Stop | None:
+        """Whether to stop after this step, and why."""
+        return first_wish(self.wishes)
+
+
+class Exchange:
+    """One all-gather a step. With `late`, answers come one step later."""
+
+    def __init__(self, device: torch.device, *, late: bool) -> None:
+        self._device = device
+        self._world = dist.get_world_size()
+        self._late = late
+        self._under_way: deque[tuple[int, torch.Tensor, torch.cuda.Event | None]] = deque()
+
+    def send(self, step: int, loss: torch.Tensor, norm: torch.Tensor, words: Words) -> None:
+        """Say what this rank knows of a step. A collective; returns before the answer is there."""
+        known = torch.tensor([words.wish, words.forward_s, words.data_wait_s], dtype=torch.float64)
+        mine = torch.stack([loss.detach().double(), norm.detach().to(self._device).double()])
+        mine = torch.cat([mine, self._moved(known)])
+        table = torch.empty((self._world, mine.numel()), dtype=torch.float64, device=self._device)
+        dist.all_gather(list(table), mine)
+        self._under_way.append((step, *self._brought_back(table)))
+
+    def receive(self, *, everything: bool = False) -> list[Answer]:
+        """The answers that are due, oldest first; `everything` also those that must be waited for."""
+        kept = 1 if self._late and not everything else 0
+        answers = []
+        while len(self._under_way) > kept:
+            step, table, arrived = self._under_way.popleft()
+            if arrived is not None:
+                arrived.synchronize()
+            answers.append(_answer(step, table.tolist()))
+        return answers
+
+    def agree(self, wish: int) -> Stop | None:
+        """The same between steps, where waiting does no harm: whether any rank wishes to stop."""
+        wishes = torch.zeros(self._world, dtype=torch.int64)
+        wishes[dist.get_rank()] = wish
+        dist.all_reduce(wishes)
+        return first_wish(wishes.tolist())
+
+    def _moved(self, values: torch.Tensor) -> torch.Tensor:
+        if self._device.type != "cuda":
+            return values
+        return values.pin_memory().to(self._device, non_blocking=True)
+
+    def _brought_back(self, table: torch.Tensor) -> tuple[torch.Tensor, torch.cuda.Event | None]:
+        if self._device.type != "cuda":
+            return table, None
+        home = torch.empty(table.shape, dtype=table.dtype, pin_memory=True)
+        home.copy_(table, non_blocking=True)
+        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]  # torch has no type here
+        arrived.record()
+        return home, arrived
+
+
+def _answer(step: int, rows: list[list[float]]) -> Answer:
+    losses, norms, wishes, forward_s, data_wait_s = (list(column) for column in zip(*rows, strict=True))
+    return Answer(step, losses, norms[0], [int(wish) for wish in wishes], forward_s, data_wait_s)

@@ -1,0 +1,51 @@
+"""One optimizer step of one rank, and the loss of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from training.data.batch import Batch
+from training.model.documents import keep_apart
+
+
+@dataclass(frozen=True)
+class Stepper:
+    """Forward, backward and the optimizer's step, in the order that decides the numbers."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    device: torch.device
+    grad_clip: float
+    has_flash: bool
+
+    def step(self, batches: Iterable[Batch], count: int, lr: float) -> tuple[torch.Tensor, torch.Tensor]:
+        """Train on `count` batches as on one; returns this rank's mean loss and the norm of the whole
+        gradient before clipping, both still on the device.
+
+        Each batch's gradients are reduced at once: kept whole until the last one they would take the memory
+        of all the weights on every rank.
+        """
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        total = torch.zeros((), device=self.device)
+        for batch in batches:
+            loss = self.loss(batch) / count
+            loss.backward()  # type: ignore[no-untyped-call]  # torch has no type here
+            total = total + loss.detach()
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.grad_clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return total, norm.full_tensor()  # type: ignore[attr-defined]  # a DTensor under FSDP2
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        """Mean loss over the tokens of a batch; every token but each row's first is predicted once."""
+        ids = torch.from_numpy(batch.ids)
+        if self.device.type == "cuda":
+            ids = ids.pin_memory().to(self.device, non_blocking=True)
+        apart = keep_apart(batch.positions, self.device, flash=self.has_flash)
+        logits = self.model(input_ids=ids[:, :-1], **apart).logits
+        return nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())

@@ -1,0 +1,116 @@
+"""What is known about ranks that hang: who is to blame, and every rank's stacks. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+from training.watch.heartbeat import Beat, process_state, stacks_file
+
+STACKS_SIGNAL = signal.SIGUSR2
+"""Makes a rank write the stacks of its threads; the interpreter need not be free for it."""
+NCCL_PIPE = "nccl-pipe-"
+"""Prefix of the pipes through which torch is asked for the flight recorder's record of a rank."""
+_STATES = {"T": "stopped by a signal", "t": "stopped by a debugger", "D": "waits for a device"}
+_PATIENCE_SECONDS = 2.0
+
+
+def suspects(living: list[Beat], overdue: list[Beat]) -> list[Beat]:
+    """The ranks to blame, as far as one node can tell: those that cannot run; else those that are behind.
+
+    The others are overdue only because they wait for these.
+    """
+    if halted := [beat for beat in living if process_state(beat.pid) in _STATES]:
+        return halted
+    behind = min(beat.step for beat in living)
+    slowest = [beat for beat in overdue if beat.step == behind]
+    elsewhere = [beat for beat in slowest if beat.phase not in ("step", "end")]
+    return elsewhere or slowest or overdue
+
+
+def describe(blamed: list[Beat], now: float) -> str:
+    """The reason in words; without times, so that the same hang reads the same the next time."""
+    by_phase: dict[tuple[str, str], list[int]] = {}
+    for beat in blamed:
+        by_phase.setdefault((beat.phase, process_state(beat.pid)), []).append(beat.rank)
+    parts = []
+    for (phase, state), ranks in by_phase.items():
+        word = f" ({_STATES[state]})" if state in _STATES else ""
+        parts.append(f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} in {phase}{word}")
+    return "no sign of life from " + " and ".join(parts)
+
+
+def collect(living: list[Beat], heartbeats: Path, folder: Path) -> None:
+    """Have every rank of this node write its stacks, and put them into a folder, one file a rank."""
+    folder.mkdir(parents=True, exist_ok=True)
+    states = {beat.pid: process_state(beat.pid) for beat in living}
+    sizes = {beat.rank: _size(stacks_file(heartbeats, beat.rank)) for beat in living}
+    for beat in living:
+        _ask(beat, states[beat.pid], heartbeats)
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < until and not _all_written(sizes, heartbeats):
+        time.sleep(0.02)
+    for beat in living:
+        text = _header(beat, states[beat.pid]) + _stacks(heartbeats, beat.rank)
+        (folder / f"rank-{beat.rank}.txt").write_text(text, encoding="utf-8")
+
+
+def kill(living: list[Beat]) -> None:
+    """End the ranks at once: a stopped process takes no other signal."""
+    for beat in living:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(beat.pid, signal.SIGKILL)
+
+
+def _ask(beat: Beat, state: str, heartbeats: Path) -> None:
+    with contextlib.suppress(OSError):
+        os.kill(beat.pid, STACKS_SIGNAL)
+        if state in ("T", "t"):
+            os.kill(beat.pid, signal.SIGCONT)  # the waiting signal is handled first
+    with contextlib.suppress(OSError):  # there is no pipe without NCCL
+        pipe = os.open(heartbeats / f"{NCCL_PIPE}{beat.rank}.pipe", os.O_WRONLY | os.O_NONBLOCK)
+        os.write(pipe, b"1\n")
+        os.close(pipe)
+
+
+def _all_written(before: dict[int, int], heartbeats: Path) -> bool:
+    """Whether each file has grown to its last line, which is the main thread's."""
+    for rank, size in before.items():
+        path = stacks_file(heartbeats, rank)
+        if _size(path) <= size or "Current thread" not in _stacks(heartbeats, rank):
+            return False
+    time.sleep(0.1)  # the frames of the last thread
+    return True
+
+
+def _header(beat: Beat, state: str) -> str:
+    waited = time.monotonic() - beat.at
+    lines = [
+        f"rank {beat.rank}, process {beat.pid}, state {state} {_STATES.get(state, '')}".rstrip(),
+        f"in {beat.phase} after step {beat.step} for {waited:.1f} s, limit {beat.limit:.1f} s",
+        f"waits in the kernel at: {_waiting_in(beat.pid)}",
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
+def _waiting_in(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/wchan").read_text(encoding="utf-8").strip() or "-"
+    return "-"
+
+
+def _stacks(heartbeats: Path, rank: int) -> str:
+    with contextlib.suppress(OSError):
+        found = stacks_file(heartbeats, rank).read_text(encoding="utf-8", errors="replace")
+        if found:
+            return found
+    return "no stacks: the process did not answer\n"
+
+
+def _size(path: Path) -> int:
+    with contextlib.suppress(OSError):
+        return path.stat().st_size
+    return 0
