@@ -1,4 +1,4 @@
-"""HyperPod clusters, their nodes and events."""
+"""HyperPod clusters, their nodes, and training plans."""
 
 from __future__ import annotations
 
@@ -45,18 +45,6 @@ class Node:
     status: str
     message: str
     launched: datetime
-
-
-@dataclass(frozen=True)
-class ClusterEvent:
-    """One event of a HyperPod cluster; only clusters with continuous provisioning have any."""
-
-    time: datetime
-    level: str
-    resource: str
-    """Cluster, InstanceGroup or Instance."""
-    description: str
-    instance_id: str
 
 
 @dataclass(frozen=True)
@@ -116,16 +104,6 @@ class SageMaker:
                 return []
             raise
         return sorted((_node(one) for one in found), key=lambda node: (node.group, node.instance_id))
-
-    def cluster_events(self, cluster: str) -> list[ClusterEvent] | None:
-        """The cluster's events, oldest first; None for a cluster that keeps none."""
-        try:
-            found = self._of_cluster("list_cluster_events", "Events", cluster)
-        except AwsError as error:
-            if error.code in ("ValidationException", "ResourceNotFound"):
-                return None
-            raise
-        return sorted((_cluster_event(event) for event in found), key=lambda event: event.time)
 
     def clusters(self) -> list[str]:
         """Names of the region's clusters."""
@@ -199,16 +177,6 @@ def _node(found: Mapping[str, Any]) -> Node:
         status=status["Status"],
         message=status.get("Message", ""),
         launched=found["LaunchTime"],
-    )
-
-
-def _cluster_event(event: Mapping[str, Any]) -> ClusterEvent:
-    return ClusterEvent(
-        time=event["EventTime"],
-        level=event.get("EventLevel", ""),
-        resource=event["ResourceType"],
-        description=event.get("Description", ""),
-        instance_id=event.get("InstanceId", ""),
     )
 
 

@@ -1,1 +1,1 @@
-"""Facts as data: instance types and regions. No AWS calls, no settings of ours."""
+"""Facts as data: instance types, regions, prices, what FSx offers. No AWS calls, no settings of ours."""

@@ -172,7 +172,6 @@ def test_the_gateway_tells_of_stacks(rehearsal: Rehearsal, stacks: Stacks) -> No
         aws.cloudformation.stack("never-made"),
         aws.cloudformation.stack_events("never-made"),
     ) == (None, None, [])
-    assert aws.sagemaker.cluster_events("never-made") is None
 
 
 def test_an_unreachable_aws_is_one_error_with_a_way_out() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from unbroken.catalog.fsx.steps import Sizes
 
-DEPLOYMENTS = ("SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2")
 STORAGE_TYPES = ("SSD", "HDD", "INTELLIGENT_TIERING")
 
 _SSD = Sizes(2400, first=(1200,))
@@ -26,14 +25,10 @@ _CAPACITY_WITH_EFA = {125: Sizes(38400), 250: Sizes(19200), 500: Sizes(9600), 10
 
 THROUGHPUT_OF_TIERING = Sizes(4000, most=2_000_000)
 """INTELLIGENT_TIERING: MB/s of the whole file system."""
-CACHE_MODES = ("NO_CACHE", "USER_PROVISIONED", "PROPORTIONAL_TO_THROUGHPUT_CAPACITY")
-"""INTELLIGENT_TIERING: how the read cache is sized; one of them is required."""
 _METADATA_IOPS = {
     "SSD": Sizes(12000, first=(1500, 3000, 6000), most=192_000),
     "INTELLIGENT_TIERING": Sizes(6000, most=12000),
 }
-BACKUP_DAYS = 90
-"""Automatic backups are kept this long at most; not with a linked bucket, and not for SCRATCH."""
 
 
 def storage_types(deployment: str) -> tuple[str, ...]:
@@ -60,19 +55,6 @@ def capacities(
         known = throughput is not None and supports_efa(deployment, storage_type)
         return _CAPACITY_WITH_EFA.get(throughput or 0) if known and storage_type == "SSD" else None
     return _CAPACITY.get((deployment, storage_type, throughput))
-
-
-def capacity_problem(
-    deployment: str, storage_type: str, gib: int, throughput: int | None = None, efa: bool = False
-) -> tuple[int, ...]:
-    """The nearest sizes offered, GiB, where ``gib`` is not one of them; empty where it is.
-
-    Raises KeyError for a combination without sizes (see ``capacities``).
-    """
-    sizes = capacities(deployment, storage_type, throughput, efa)
-    if sizes is None:
-        raise KeyError((deployment, storage_type, throughput, efa))
-    return sizes.problem(gib)
 
 
 def supports_metadata_settings(deployment: str) -> bool:

@@ -29,11 +29,6 @@ def throughputs(deployment: str) -> tuple[int, ...]:
     return _THROUGHPUTS[deployment]
 
 
-def subnets(deployment: str) -> int:
-    """How many subnets the file system lies in."""
-    return 2 if deployment == "MULTI_AZ_1" else 1
-
-
 def capacity_problem(gib: int) -> tuple[int, ...]:
     """The nearest size offered, GiB, where ``gib`` is not; empty where it is."""
     least, most = CAPACITY_GIB

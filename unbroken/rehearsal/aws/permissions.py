@@ -109,13 +109,6 @@ class Permissions:
             return None
         return Denial(principal, action, resource, explicit=result.decision == "Deny")
 
-    def check_all(
-        self, principal: Principal, actions: Sequence[str], resource: str, context: Mapping[str, Any]
-    ) -> Denial | None:
-        """The first of several actions that is not allowed; None where all are."""
-        denials = (self.check(principal, action, resource, context) for action in actions)
-        return next((denial for denial in denials if denial is not None), None)
-
     def key_problem(self, service: str, actions: Sequence[str], key: str, context: Mapping[str, Any]) -> str:
         """Which of the actions a key's policy does not allow a service (``logs.us-west-2.amazonaws.com``),
         or a role that no policy of ours is attached to, by its ARN.

@@ -11,7 +11,6 @@ from unbroken.rehearsal.hyperpod.machines import NodeStore
 from unbroken.rehearsal.hyperpod.states import Slurm
 
 Spec = Mapping[str, Any]
-STRATEGIES = ("Managed", "Overwrite", "Merge")
 
 
 def parts(store: NodeStore, request: Mapping[str, Any], specs: list[Spec]) -> Slurm:

@@ -18,16 +18,24 @@ OFFERED = [
 ]
 
 
+def near(
+    deployment: str, storage: str, size: int, throughput: int | None, efa: bool = False
+) -> tuple[int, ...]:
+    sizes = lustre.capacities(deployment, storage, throughput, efa)
+    assert sizes is not None
+    return sizes.problem(size)
+
+
 @pytest.mark.parametrize(("deployment", "storage", "throughput", "sizes"), OFFERED)
 def test_sizes_that_are_offered(
     deployment: str, storage: str, throughput: int | None, sizes: list[int]
 ) -> None:
     for size in sizes:
-        assert lustre.capacity_problem(deployment, storage, size, throughput) == ()
+        assert near(deployment, storage, size, throughput) == ()
 
 
 @pytest.mark.parametrize(
-    ("deployment", "storage", "throughput", "size", "near"),
+    ("deployment", "storage", "throughput", "size", "nearest"),
     [
         ("SCRATCH_1", "SSD", None, 4800, (3600, 7200)),
         ("SCRATCH_1", "SSD", None, 3000, (2400, 3600)),
@@ -41,19 +49,15 @@ def test_sizes_that_are_offered(
     ],
 )
 def test_the_nearest_sizes_of_one_that_is_not(
-    deployment: str, storage: str, throughput: int | None, size: int, near: tuple[int, ...]
+    deployment: str, storage: str, throughput: int | None, size: int, nearest: tuple[int, ...]
 ) -> None:
-    assert lustre.capacity_problem(deployment, storage, size, throughput) == near
+    assert near(deployment, storage, size, throughput) == nearest
 
 
 @pytest.mark.parametrize(("throughput", "step"), [(125, 38400), (250, 19200), (500, 9600), (1000, 4800)])
 def test_efa_comes_in_larger_steps(throughput: int, step: int) -> None:
-    def near(gib: int) -> tuple[int, ...]:
-        return lustre.capacity_problem("PERSISTENT_2", "SSD", gib, throughput, efa=True)
-
-    assert near(step) == ()
-    assert near(2400) == (step,)
-    assert near(step + 2400) == (step, 2 * step)
+    for size, nearest in ((step, ()), (2400, (step,)), (step + 2400, (step, 2 * step))):
+        assert near("PERSISTENT_2", "SSD", size, throughput, efa=True) == nearest
 
 
 @pytest.mark.parametrize(
@@ -69,9 +73,6 @@ def test_efa_comes_in_larger_steps(throughput: int, step: int) -> None:
 )
 def test_combinations_without_sizes(combination: tuple[str, str, int | None, bool]) -> None:
     assert lustre.capacities(*combination) is None
-    deployment, storage, throughput, efa = combination
-    with pytest.raises(KeyError):
-        lustre.capacity_problem(deployment, storage, 2400, throughput, efa)
 
 
 def test_storage_types_and_throughputs() -> None:

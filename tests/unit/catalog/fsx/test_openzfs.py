@@ -34,10 +34,6 @@ def test_capacity() -> None:
     assert openzfs.capacity_problem(600_000) == (524_288,)
 
 
-def test_only_multi_az_lies_in_two_subnets() -> None:
-    assert {name for name in openzfs.DEPLOYMENTS if openzfs.subnets(name) == 2} == {"MULTI_AZ_1"}
-
-
 def test_an_unknown_type_is_an_error() -> None:
     with pytest.raises(KeyError):
         openzfs.throughputs("SINGLE_AZ_3")
