@@ -151,6 +151,7 @@ def changed_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         log_every=2,
         checkpoint_every=3,
         validate_every=4,
+        same_seed=True,
     )
 
 
@@ -183,18 +184,18 @@ def test_epochs_end_a_run(tmp_path: Path) -> None:
     assert 0 < 2 * max(ranks.metrics(once)) == max(ranks.metrics(twice)) < 100
 
 
-def random_states(same: bool) -> list[int]:
-    import types
+def random_states_differ(checkpoint: Path) -> bool:
+    import torch
+    from torch.distributed.checkpoint import state_dict_loader
 
-    from training.loop import Trainer
+    from training import rng
+    from training.checkpoint.state import rng_key
 
-    config = parse({**BASE, "same_seed": same})
-    return [
-        Trainer._random_rank.fget(types.SimpleNamespace(config=config, rank=rank))  # type: ignore[attr-defined]
-        for rank in range(3)
-    ]
+    state: dict[str, Any] = {rng_key(rank): rng.capture(torch.device("cpu")) for rank in (0, 1)}
+    state_dict_loader.load(state, checkpoint_id=checkpoint, no_dist=True)
+    return not torch.equal(*(state[rng_key(rank)]["torch"] for rank in (0, 1)))
 
 
-def test_ranks_drop_the_same_elements_only_when_asked_to() -> None:
-    assert ranks.call(random_states, False) == [0, 1, 2]
-    assert ranks.call(random_states, True) == [0, 0, 0]
+def test_ranks_drop_the_same_elements_only_when_asked_to(base_run: Path, changed_run: Path) -> None:
+    assert ranks.call(random_states_differ, base_run / "checkpoints/step-00000006")
+    assert not ranks.call(random_states_differ, changed_run / "checkpoints/step-00000006")
