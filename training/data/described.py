@@ -30,6 +30,7 @@ class Described:
     revision: str | None
     column: str
     tokenizer: str
+    tokenizer_revision: str | None
     shard_tokens: int
     indices: Path
     """Folder of the tokenised indices."""
@@ -69,6 +70,7 @@ def describe(config: JobConfig, directory: Path) -> Described:
         split=config.dataset_split,
         revision=config.dataset_revision,
         column=config.text_column,
+        tokenizer_revision=None if config.tokenizer else config.weights_revision,
         tokenizer=_absolute(_tokenizer(config, dataset, directory), directory),
         shard_tokens=config.index_shard_tokens,
         indices=shared,

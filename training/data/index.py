@@ -15,7 +15,7 @@ from training.data import shards
 from training.data.batch import Ints
 from training.data.errors import DataError
 
-STALE_SECONDS = 600.0
+STALE_SECONDS = 120.0
 """A writer whose beat has not changed for so long is gone."""
 _POLL_SECONDS = 0.5
 _OPEN_SHARDS = 64
@@ -49,10 +49,10 @@ class Index:
 
     def refresh(self) -> None:
         """Look for shards that have been committed since."""
-        complete = (self.directory / "complete.json").exists()  # asked first: the last shard is there then
+        total = shards.read_total(self.directory)  # asked first: the last shard is there then
         while (shard := shards.read_shard(self.directory, len(self._shards))) is not None:
             self._shards.append(shard)
-        self._complete = complete
+        self._complete = total == len(self._shards)
 
     def wait_for_more(self) -> None:
         """Return when there are more tokens or the index is complete. Raises DataError if nobody writes."""

@@ -123,6 +123,14 @@ def read_shard(directory: Path, number: int) -> Shard | None:
         return None
 
 
+def read_total(directory: Path) -> int | None:
+    """How many shards a complete index has; None while it is not."""
+    try:
+        return int(json.loads((directory / "complete.json").read_text(encoding="utf-8"))["shards"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
 def read_source(directory: Path) -> Source:
     """What an index is made of. Raises DataError."""
     path = directory / "source.json"

@@ -131,23 +131,23 @@ def unread(path: Path) -> list[Path]:
     return [file for file in sorted(_visible_files(path)) if not _kind(file)] if path.is_dir() else []
 
 
-def tokenizer_directory(name: str) -> Path:
+def tokenizer_directory(name: str, revision: str | None) -> Path:
     """Where a tokenizer lies: an absolute path, the hub's cache, or fetched now. Raises DataError."""
     if Path(name).is_absolute():
         return Path(name)  # reading it says what is missing
     with contextlib.suppress(FileNotFoundError):
-        if (found := published.find(name, Path("/"))).joinpath("tokenizer.json").exists():
+        if (found := published.find(name, revision, Path("/"))).joinpath("tokenizer.json").exists():
             return found
     if offline():
         hint = f"fetch it once without HF_HUB_OFFLINE, or give a directory: hf download {name} tokenizer.json"
         raise DataError(f"tokenizer: {name} is not in the hub's cache, and offline", hint)
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
     try:
-        return Path(snapshot_download(name, allow_patterns=["tokenizer*.json"]))
+        return Path(snapshot_download(name, revision=revision, allow_patterns=["tokenizer*.json"]))
     except GatedRepoError as error:
         message = f"tokenizer: {name} is gated: {' '.join(str(error).split())[:300]}"
         raise DataError(message, "accept its terms on its page, and set HF_TOKEN") from None

@@ -15,12 +15,18 @@ def whole(described: Described) -> bool:
     Asks no hub. Raises DataError where the files of a directory are others than those in the index.
     """
     directory = described.index
-    if not (directory / "complete.json").exists() or damaged(directory):
+    if not finished(directory):
         return False
     source = shards.read_source(directory)
     if described.path is not None and sources.revision_of(described) != source.revision:
         raise changed(described)
     return True
+
+
+def finished(directory: Path) -> bool:
+    """Whether every shard there will be is there, with the right size."""
+    total = shards.read_total(directory)
+    return total is not None and total == len(committed(directory)) and not damaged(directory)
 
 
 def changed(described: Described) -> DataError:

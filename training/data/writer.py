@@ -68,7 +68,7 @@ class Writer:
     def open(self) -> Tokenizer:
         """Check tokenizer and dataset, and begin the index if there is none. Raises DataError."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        tokenizer = open_tokenizer(self.described.tokenizer, self._vocab_size)
+        tokenizer = open_tokenizer(self.described, self._vocab_size)
         begun = (self.directory / "source.json").exists()
         if begun:
             self._compare(tokenizer)
@@ -111,7 +111,7 @@ class Writer:
         for leftover in self.directory.glob(".shard-*"):
             leftover.unlink()
         tries = 0
-        while not (self.directory / "complete.json").exists() or state.damaged(self.directory):
+        while not state.finished(self.directory):
             before = len(state.committed(self.directory))
             try:
                 self._repair(tokenizer)
@@ -172,11 +172,12 @@ def commit(directory: Path, number: int, made: Made) -> None:
     shards.write_json(path.with_suffix(".json"), shards.as_json(made.shard))
 
 
-def open_tokenizer(name: str, vocab_size: int) -> Tokenizer:
-    """The tokenizer of a name or path, which must fit the model. Raises DataError."""
+def open_tokenizer(described: Described, vocab_size: int) -> Tokenizer:
+    """The tokenizer of a job, which must fit the model. Raises DataError."""
     tokenizer: Tokenizer = Bytes()
-    if name != BYTES:
-        tokenizer = HuggingFace(sources.tokenizer_directory(name))
+    if described.tokenizer != BYTES:
+        place = sources.tokenizer_directory(described.tokenizer, described.tokenizer_revision)
+        tokenizer = HuggingFace(place)
     check_vocabulary(tokenizer.vocab_size, vocab_size)
     return tokenizer
 
@@ -229,13 +230,15 @@ def _beat(writer: Writer) -> None:
     threading.Thread(target=beat, daemon=True).start()
 
 
-def _leave_with_parent() -> None:
-    """Leave at once when the rank that started this process is gone."""
+def _serve_parent() -> None:
+    """Leave the processor to training, and leave at once when the rank that started this process is gone."""
 
     def watch() -> None:
         sys.stdin.buffer.read()
         os._exit(0)
 
+    os.nice(10)
+    os.environ.setdefault("RAYON_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // 4)))
     threading.Thread(target=watch, daemon=True).start()
 
 
@@ -261,9 +264,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
     options = parser.parse_args(arguments)
     if options.while_open:
-        _leave_with_parent()
-    os.nice(10)
-    os.environ.setdefault("RAYON_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // 4)))
+        _serve_parent()
     try:
         _write(options)
     except DataError as error:
