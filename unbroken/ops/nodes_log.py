@@ -9,7 +9,7 @@ from __future__ import annotations
 from unbroken.aws import Aws
 from unbroken.aws.logs import LogGroup
 from unbroken.config import LogsConfig
-from unbroken.ops.stacks import TAG
+from unbroken.ops.stack_progress import TAG
 from unbroken.ops.target import Target
 
 

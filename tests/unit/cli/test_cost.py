@@ -15,7 +15,7 @@ import pytest
 from unbroken.catalog.prices import Price
 from unbroken.cli import cost, cost_page
 from unbroken.config import ConfigError
-from unbroken.ops.cost import kept
+from unbroken.ops.cost import kept_prices
 from unbroken.ops.cost.report import NO_SPEED, Speed
 from unbroken.ops.errors import CannotRun
 
@@ -56,7 +56,7 @@ def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(cost, "date", Fixed)
     source = "AWS Price List, a test"
-    kept.keep([Price(key, usd, "us-west-2", DAY, source) for key, usd in PRICES.items()], os.environ)
+    kept_prices.keep([Price(key, usd, "us-west-2", DAY, source) for key, usd in PRICES.items()], os.environ)
 
     def printed(text: str = FILE, width: int = 100, speed: Speed = NO_SPEED, as_json: bool = False) -> str:
         (tmp_path / "cluster.yaml").write_text(text)
@@ -126,7 +126,7 @@ def test_another_regions_price_is_named(show: Show) -> None:
 
 
 def test_an_old_price_says_so(show: Show) -> None:
-    kept.keep([Price("kms-key", 1.0, "us-west-2", date(2026, 1, 1), "a test")], os.environ)
+    kept_prices.keep([Price("kms-key", 1.0, "us-west-2", date(2026, 1, 1), "a test")], os.environ)
     page = show(FILE + "encryption: {kms_key: create}\n")
     assert "[2] old" in page
     assert "[2] 2026-01-01 (333 days ago, more than 180): a test" in page

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from tests.rehearsal.aws.support import Stacks
-from unbroken.ops.stacks import TAG
+from unbroken.ops.stack_progress import TAG
 from unbroken.ops.target import Pace, Target, on_embedded
 from unbroken.rehearsal.composition import Rehearsal
 

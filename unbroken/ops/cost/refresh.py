@@ -16,7 +16,7 @@ from unbroken.aws import AwsError, connect
 from unbroken.aws.pricing import HOME, ListedPrice, Pricing
 from unbroken.catalog.prices import Price
 from unbroken.config import ClusterConfig
-from unbroken.ops.cost import kept, parts
+from unbroken.ops.cost import kept_prices, parts
 from unbroken.ops.errors import CannotRun
 
 _PREFIX = r"(?:[A-Z]{2,4}\d{0,2}-|[a-z]{2}(?:-[a-z]+)+-\d-)?"
@@ -60,7 +60,7 @@ def refresh(
         answers = ask(keys, config.region, pricing or connect(HOME).pricing, today)
     except AwsError as error:
         raise CannotRun(str(error), error.hint) from error
-    return answers, kept.keep(answers.prices, env)
+    return answers, kept_prices.keep(answers.prices, env)
 
 
 def ask(keys: Iterable[str], region: str, pricing: Pricing, today: date) -> Answers:

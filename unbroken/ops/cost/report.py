@@ -9,7 +9,7 @@ from typing import Any
 
 from unbroken.catalog.prices import HOURS_A_MONTH, Price, unit
 from unbroken.config import ClusterConfig
-from unbroken.ops.cost import kept, run
+from unbroken.ops.cost import kept_prices, run
 from unbroken.ops.cost.estimate import Estimate, Line, Total, estimate
 from unbroken.ops.errors import CannotRun
 
@@ -55,8 +55,8 @@ def report(
     speed: Speed = NO_SPEED,
     missing: Mapping[str, str] | None = None,
 ) -> Report:
-    """The report on a cluster file, with the prices there are. Raises CannotRun (see ``run``, ``kept``)."""
-    found = estimate(config, kept.known(env), today)
+    """The report on a cluster file, with the prices there are. CannotRun as ``run`` and ``kept_prices``."""
+    found = estimate(config, kept_prices.known(env), today)
     return Report(
         cluster=config.name,
         today=today,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from unbroken.config import ClusterConfig
-from unbroken.ops.cost import kept
+from unbroken.ops.cost import kept_prices
 from unbroken.ops.cost.estimate import Estimate, Line, Total, estimate, total
 from unbroken.ops.cost.model import Until
 
@@ -26,7 +26,7 @@ _PARTS = {"AWS::FSx::FileSystem": ("lustre", "openzfs"), "AWS::KMS::Key": ("kms-
 
 def staying(config: ClusterConfig, env: Mapping[str, str], today: date) -> dict[str, Cost]:
     """The cost of each type that can outlive a cluster. Raises CannotRun for damaged kept prices."""
-    found = estimate(config, kept.known(env), today)
+    found = estimate(config, kept_prices.known(env), today)
     costs: dict[str, Cost] = {kind: (words, None) for kind, words in _BY_USE.items()}
     costs |= {kind: ("nothing", 0.0) for kind in _FREE}
     return costs | {kind: _cost(total(_kept(found, keys))) for kind, keys in _PARTS.items()}

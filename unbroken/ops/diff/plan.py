@@ -12,7 +12,7 @@ from unbroken.aws.sagemaker import Node
 from unbroken.ops.diff import changes, groups, replacement
 from unbroken.ops.diff.changes import Change, Versions
 from unbroken.ops.diff.groups import CLUSTER, GroupChange
-from unbroken.ops.stacks import own
+from unbroken.ops.stack_progress import own
 from unbroken.ops.synth import Assembly
 
 GONE = frozenset({"REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE"})

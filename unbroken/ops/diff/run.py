@@ -6,10 +6,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from unbroken.ops.choose_target import chosen
 from unbroken.ops.diff.plan import Plan, Refusal, plan
 from unbroken.ops.stages import Display, Stages
 from unbroken.ops.synth import synth
-from unbroken.ops.targets import chosen
 from unbroken.ops.tools import project_root
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from unbroken.ops.down.parts import Part
 from unbroken.ops.errors import CheckFailed
-from unbroken.ops.removal import BUCKET, FILE_SYSTEM
-from unbroken.ops.stacks import Told
+from unbroken.ops.remove_stack import BUCKET, FILE_SYSTEM
+from unbroken.ops.stack_progress import Told
 from unbroken.ops.target import Target
 
 NAMESPACE, METRIC, PUBLISHER = "AWS/FSx", "AgeOfOldestQueuedMessage", "AutoExport"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from unbroken.aws.cloudformation import Stack, StackResource
-from unbroken.ops.removal import keeps
-from unbroken.ops.stacks import own
+from unbroken.ops.remove_stack import keeps
+from unbroken.ops.stack_progress import own
 from unbroken.ops.target import Target
 
 ORDER = ("cluster", "storage", "budget", "observability", "identity", "network", "encryption")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from unbroken.config import ClusterConfig
+from unbroken.ops.choose_target import chosen
 from unbroken.ops.cost.staying import staying
 from unbroken.ops.down.jobs import jobs
 from unbroken.ops.down.parts import Part, parts
@@ -15,10 +16,9 @@ from unbroken.ops.down.stays import Stay, stays
 from unbroken.ops.down.take_down import take_down
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.interrupts import Interrupted, twice_ends
-from unbroken.ops.removal import guard
+from unbroken.ops.remove_stack import guard
 from unbroken.ops.stages import Display, Stages
 from unbroken.ops.target import Target
-from unbroken.ops.targets import chosen
 from unbroken.ops.up.interrupted import what_goes_on
 
 

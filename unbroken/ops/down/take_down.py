@@ -9,8 +9,8 @@ from unbroken.ops.down.exports import drain, exporting
 from unbroken.ops.down.parts import Part
 from unbroken.ops.down.stays import Stay, stay, stays
 from unbroken.ops.nodes_log import log_groups
-from unbroken.ops.removal import FILE_SYSTEM, guard, remove
-from unbroken.ops.stacks import TAG, Told
+from unbroken.ops.remove_stack import FILE_SYSTEM, guard, remove
+from unbroken.ops.stack_progress import TAG, Told
 from unbroken.ops.target import Target
 
 LOG_GROUP = "AWS::Logs::LogGroup"

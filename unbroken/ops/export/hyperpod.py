@@ -8,9 +8,9 @@ from pathlib import Path
 
 from unbroken import render
 from unbroken.config import ClusterConfig
+from unbroken.ops.choose_target import chosen
 from unbroken.ops.export.folder import whole_files
 from unbroken.ops.export.outputs import Outputs
-from unbroken.ops.targets import chosen
 from unbroken.render import hyperpod_files
 
 

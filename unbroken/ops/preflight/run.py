@@ -66,7 +66,7 @@ def _loaded(request: Request) -> tuple[Path, ClusterConfig, Target | None]:
     if request.offline:
         path = config.find(request.cluster, os.environ)
         return path, config.load(path), None
-    from unbroken.ops.targets import chosen  # here: it imports what rehearsals need
+    from unbroken.ops.choose_target import chosen  # here: it imports what rehearsals need
 
     return chosen(request.target, request.cluster, request.rehearsal)
 

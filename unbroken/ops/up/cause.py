@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unbroken.aws import Aws, AwsError
 from unbroken.aws.cloudformation import StackEvent
-from unbroken.ops.stacks import failures
+from unbroken.ops.stack_progress import failures
 from unbroken.ops.stages import StageFailed
 from unbroken.ops.up.lifecycle import SUCCEEDED
 from unbroken.ops.up.watch import CLUSTER, Watch

@@ -8,7 +8,7 @@ from unbroken.aws import AwsError
 from unbroken.config import ClusterConfig
 from unbroken.ops.cdk import Cdk
 from unbroken.ops.nodes_log import take_over
-from unbroken.ops.stacks import Told
+from unbroken.ops.stack_progress import Told
 from unbroken.ops.stages import StageFailed
 from unbroken.ops.synth import Assembly
 from unbroken.ops.target import Target

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from unbroken.aws import AwsError
 from unbroken.aws.cloudformation import Stack
-from unbroken.ops.stacks import busy
+from unbroken.ops.stack_progress import busy
 from unbroken.ops.target import Target
 
 

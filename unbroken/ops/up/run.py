@@ -10,14 +10,14 @@ from pathlib import Path
 from unbroken.config import ClusterConfig
 from unbroken.ops import diff
 from unbroken.ops.cdk import Cdk
+from unbroken.ops.choose_target import chosen
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.interrupts import Interrupted, twice_ends
-from unbroken.ops.removal import remove
 from unbroken.ops.remove_nodes import remove_nodes
+from unbroken.ops.remove_stack import remove
 from unbroken.ops.stages import Display, Stages
 from unbroken.ops.synth import Assembly, synth
 from unbroken.ops.target import Target
-from unbroken.ops.targets import chosen
 from unbroken.ops.tools import lacking, project_root
 from unbroken.ops.up.connecting import commands
 from unbroken.ops.up.deploy import deploy

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from unbroken.aws.cloudformation import Stack, StackEvent
 from unbroken.ops.errors import CannotRun
-from unbroken.ops.removal import FAILED_FIRST, named, remove
-from unbroken.ops.stacks import TAG, Follower, Told, busy, failures, settled
+from unbroken.ops.remove_stack import FAILED_FIRST, named, remove
+from unbroken.ops.stack_progress import TAG, Follower, Told, busy, failures, settled
 from unbroken.ops.target import Target
 
 HOLDS_DATA = (

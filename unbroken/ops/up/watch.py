@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from unbroken.aws import AwsError
 from unbroken.aws.sagemaker import Node
-from unbroken.ops.stacks import Follower, Told
+from unbroken.ops.stack_progress import Follower, Told
 from unbroken.ops.target import Target
 from unbroken.ops.up.lifecycle import LifecycleLog
 

@@ -12,7 +12,7 @@ from tests.unit.ops.cost.bench import REGION, TODAY, cluster
 from unbroken.aws import AwsError
 from unbroken.aws.pricing import ListedPrice
 from unbroken.catalog.prices import Price, shipped
-from unbroken.ops.cost import kept
+from unbroken.ops.cost import kept_prices
 from unbroken.ops.cost.refresh import ask, refresh
 from unbroken.ops.errors import CannotRun
 
@@ -116,7 +116,7 @@ def test_a_clusters_prices_are_asked_for_once_and_kept(tmp_path: Path) -> None:
     assert len(pricing.asked) == len(set(pricing.asked)) == 6
     assert {each.usd for each in answers.prices} == {61.5, 0.046}
     assert path == tmp_path / "unbroken/prices.json"
-    found = kept.known(env).find("node:ml.p5.48xlarge", REGION)
+    found = kept_prices.known(env).find("node:ml.p5.48xlarge", REGION)
     assert found == Price(
         "node:ml.p5.48xlarge", 61.5, REGION, TODAY,
         "AWS Price List, AmazonSageMaker, USW2-Cluster:ml.p5.48xlarge, published 2026-11-01",
@@ -148,42 +148,42 @@ def test_a_refusal_is_a_sentence_and_keeps_nothing(tmp_path: Path) -> None:
 def test_kept_prices_add_up_and_the_newer_counts(tmp_path: Path) -> None:
     env = {"XDG_CACHE_HOME": str(tmp_path)}
     old = Price("nat-gateway", 1.0, REGION, date(2026, 11, 1), "a")
-    kept.keep([old, Price("kms-key", 1.0, REGION, date(2026, 11, 1), "a")], env)
-    kept.keep([Price("nat-gateway", 2.0, REGION, date(2026, 11, 2), "b")], env)
-    known = kept.known(env)
+    kept_prices.keep([old, Price("kms-key", 1.0, REGION, date(2026, 11, 1), "a")], env)
+    kept_prices.keep([Price("nat-gateway", 2.0, REGION, date(2026, 11, 2), "b")], env)
+    known = kept_prices.known(env)
     assert [known.find(key, REGION).usd for key in ("nat-gateway", "kms-key")] == [2.0, 1.0]  # type: ignore[union-attr]
     assert known.find("node:ml.p4d.24xlarge", REGION) == shipped().find("node:ml.p4d.24xlarge", REGION)
 
 
 def test_a_shipped_price_newer_than_the_kept_one_counts(tmp_path: Path) -> None:
     env = {"XDG_CACHE_HOME": str(tmp_path)}
-    kept.keep([Price("nat-gateway", 9.0, REGION, date(2026, 1, 1), "a")], env)
-    assert kept.known(env).find("nat-gateway", REGION) == shipped().find("nat-gateway", REGION)
+    kept_prices.keep([Price("nat-gateway", 9.0, REGION, date(2026, 1, 1), "a")], env)
+    assert kept_prices.known(env).find("nat-gateway", REGION) == shipped().find("nat-gateway", REGION)
 
 
 def test_without_kept_prices_the_shipped_ones_are_known(tmp_path: Path) -> None:
-    assert list(kept.known({"XDG_CACHE_HOME": str(tmp_path)})) == list(shipped())
+    assert list(kept_prices.known({"XDG_CACHE_HOME": str(tmp_path)})) == list(shipped())
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"prices": [{"key": "x"}]}', '{"prices": 3}', "[1]"])
 def test_a_damaged_file_is_a_sentence_with_a_way_out(tmp_path: Path, text: str) -> None:
     env = {"XDG_CACHE_HOME": str(tmp_path)}
-    path = kept.file(env)
+    path = kept_prices.file(env)
     path.parent.mkdir()
     path.write_text(text)
     with pytest.raises(CannotRun) as caught:
-        kept.known(env)
+        kept_prices.known(env)
     assert caught.value.hint == f"remove it: rm {path}"
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "unbroken").write_text("a file in the way")
     with pytest.raises(CannotRun, match="cannot be written"):
-        kept.keep([], {"XDG_CACHE_HOME": str(tmp_path)})
+        kept_prices.keep([], {"XDG_CACHE_HOME": str(tmp_path)})
 
 
 def test_the_kept_file_says_its_version(tmp_path: Path) -> None:
-    path = kept.keep([Price("kms-key", 1.0, REGION, TODAY, "a")], {"XDG_CACHE_HOME": str(tmp_path)})
+    path = kept_prices.keep([Price("kms-key", 1.0, REGION, TODAY, "a")], {"XDG_CACHE_HOME": str(tmp_path)})
     document = json.loads(path.read_text())
     assert document["schema_version"] == 1
     assert document["prices"][0]["day"] == "2026-11-30"

@@ -8,14 +8,14 @@ import pytest
 
 from tests.unit.ops.cost.bench import REGION, TODAY, cluster
 from unbroken.catalog.prices import Price
-from unbroken.ops.cost import kept
+from unbroken.ops.cost import kept_prices
 from unbroken.ops.cost.staying import Cost, staying
 
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
     env = {"XDG_CACHE_HOME": str(tmp_path)}
-    kept.keep(
+    kept_prices.keep(
         [
             Price("lustre:PERSISTENT_2:SSD:250", 0.2, REGION, TODAY, "a test"),
             Price("kms-key", 1.0, "us-east-1", TODAY, "a test"),

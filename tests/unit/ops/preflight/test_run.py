@@ -19,7 +19,7 @@ from unbroken.checks.check import Check
 from unbroken.checks.every import CHECKS
 from unbroken.checks.result import LeftOut, Result, Verdict, failed, passed, unknown
 from unbroken.checks.subject import Missing
-from unbroken.ops import targets
+from unbroken.ops import choose_target
 from unbroken.ops.errors import CannotRun, CheckFailed
 from unbroken.ops.preflight import parts, programs, run
 from unbroken.ops.preflight.report import Report
@@ -72,7 +72,7 @@ def on(account: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
         loaded = config.load(Path(str(explicit)))
         return Path(str(explicit)), loaded, Target(name, loaded.region, account, {})
 
-    monkeypatch.setattr(targets, "chosen", chosen)
+    monkeypatch.setattr(choose_target, "chosen", chosen)
 
 
 def test_a_good_file_in_a_healthy_account_passes(

@@ -7,7 +7,7 @@ from typing import Any
 
 from unbroken.aws.cloudformation import Stack, StackEvent
 from unbroken.ops.errors import CannotRun, CheckFailed
-from unbroken.ops.stacks import TAG, Follower, Told, busy, failures, settled
+from unbroken.ops.stack_progress import TAG, Follower, Told, busy, failures, settled
 from unbroken.ops.target import Target
 
 ATTEMPTS = 3

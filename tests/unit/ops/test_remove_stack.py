@@ -12,8 +12,8 @@ from unbroken.aws.cloudformation import CloudFormation, Stack, StackEvent
 from unbroken.aws.ec2 import Ec2, Interface
 from unbroken.aws.fsx import Fsx
 from unbroken.ops.errors import CannotRun, CheckFailed
-from unbroken.ops.removal import remove
-from unbroken.ops.stacks import TAG
+from unbroken.ops.remove_stack import remove
+from unbroken.ops.stack_progress import TAG
 from unbroken.rehearsal.aws.failures import Failure
 from unbroken.rehearsal.composition import Rehearsal
 
