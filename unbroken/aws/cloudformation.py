@@ -25,6 +25,21 @@ class Stack:
     protected: bool = False
     """Whether CloudFormation refuses to delete it (termination protection)."""
 
+    @property
+    def busy(self) -> bool:
+        """Whether CloudFormation works on it now."""
+        return self.status.endswith("_IN_PROGRESS") and self.status != "REVIEW_IN_PROGRESS"
+
+    @property
+    def empty(self) -> bool:
+        """Whether it holds no resources of a deployment."""
+        return self.status in ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE")
+
+    @property
+    def never_made(self) -> bool:
+        """Whether its first deployment failed; CloudFormation can only delete it then."""
+        return self.status in ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
+
 
 @dataclass(frozen=True)
 class StackEvent:

@@ -6,27 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from unbroken.aws.cloudformation import Stack, StackEvent
+from unbroken.catalog.cloudformation import BUCKET, FILE_SYSTEM, KEEPS, SECURITY_GROUP
 from unbroken.ops.errors import CannotRun, CheckFailed
-from unbroken.ops.stack_progress import TAG, Follower, Told, busy, failures, settled
+from unbroken.ops.stack_progress import TAG, Follower, Told, failures, settled
 from unbroken.ops.target import Target
 
 ATTEMPTS = 3
 INTERFACE_SECONDS = 1200.0
 """Longest wait for interfaces that a service gives back after its resource is gone (observed: minutes)."""
-KEPT = ("Retain", "RetainExceptOnCreate")
-FAILED_FIRST = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
-"""A stack that never came to be: CloudFormation can only delete it."""
-FILE_SYSTEM = "AWS::FSx::FileSystem"
-GROUP, BUCKET = "AWS::EC2::SecurityGroup", "AWS::S3::Bucket"
 OF_STACKS = ("vpc_endpoint", "nat_gateway")
 """Kinds of interfaces that a stack's own resources have, and that go with these."""
-NETWORK = (GROUP, "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::EC2::InternetGateway")
+NETWORK = (SECURITY_GROUP, "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::EC2::InternetGateway")
 
 
 def remove(target: Target, cluster: str, stack: Stack, told: Told) -> None:
     """Delete a stack of this cluster. CannotRun for another's or a protected one, CheckFailed if it stays."""
     guard(target, cluster, stack)
-    if busy(stack):
+    if stack.busy:
         told(f"{stack.name} is {stack.status}: waiting for that to end")
         settled(target, stack, Follower(target, stack, told))
     _wait_for_interfaces(target, stack, told)
@@ -68,7 +64,7 @@ def named(event: StackEvent) -> str:
 
 def keeps(template: dict[str, Any], logical_id: str) -> bool:
     """Whether the resource outlives its stack."""
-    return template["Resources"].get(logical_id, {}).get("DeletionPolicy") in KEPT
+    return template["Resources"].get(logical_id, {}).get("DeletionPolicy") in KEEPS
 
 
 def _mend(target: Target, cluster: str, stack: Stack, stuck: Sequence[StackEvent], told: Told) -> None:
@@ -84,7 +80,7 @@ def _mend(target: Target, cluster: str, stack: Stack, stuck: Sequence[StackEvent
 
 def _forget_backups(target: Target, stack: Stack, told: Told) -> None:
     """A rollback lets FSx back up the OpenZFS file system it deletes, which never held anything."""
-    if stack.status not in FAILED_FIRST:
+    if not stack.never_made:
         return
     events = target.aws.cloudformation.stack_events(stack.id)
     made = {event.physical_id for event in events if event.resource_type == FILE_SYSTEM}
@@ -112,7 +108,11 @@ def _wait_for_interfaces(target: Target, stack: Stack, told: Told) -> None:
 
 
 def _groups_to_delete(target: Target, stack: Stack) -> list[str]:
-    found = [r for r in target.aws.cloudformation.resources(stack.id or stack.name) if r.type_name == GROUP]
+    found = [
+        r
+        for r in target.aws.cloudformation.resources(stack.id or stack.name)
+        if r.type_name == SECURITY_GROUP
+    ]
     live = [r for r in found if r.physical_id and r.status != "DELETE_COMPLETE"]
     template = target.aws.cloudformation.template(stack.id or stack.name) if live else {}
-    return [r.physical_id for r in live if not keeps(template, r.logical_id)]
+    return [one.physical_id for one in live if not keeps(template, one.logical_id)]

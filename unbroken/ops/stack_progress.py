@@ -23,11 +23,6 @@ def own(aws: Aws, cluster: str) -> list[Stack]:
     return [stack for stack in aws.cloudformation.stacks() if stack.tags.get(TAG) == cluster]
 
 
-def busy(stack: Stack) -> bool:
-    """Whether CloudFormation works on it now."""
-    return stack.status.endswith("_IN_PROGRESS") and stack.status != "REVIEW_IN_PROGRESS"
-
-
 def settled(target: Target, stack: Stack, follower: Follower) -> Stack | None:
     """Wait until CloudFormation no longer works on the stack; None where it is gone then."""
     while True:
@@ -35,7 +30,7 @@ def settled(target: Target, stack: Stack, follower: Follower) -> Stack | None:
         follower.look()
         if now is None or now.status == "DELETE_COMPLETE":
             return None
-        if not busy(now):
+        if not now.busy:
             return now
         target.pace.wait()
 

@@ -12,14 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from unbroken.catalog.cloudformation import INLINE_BYTES, KEEPS
 from unbroken.config import ClusterConfig
 from unbroken.render.deployment import deployed, makes_data_bucket, provisioning_parameters
 from unbroken.render.templates_env import package_environment
 
 CLUSTER_TAG = "unbroken:cluster"
-LARGEST_IN_A_CALL = 51_200
-"""Bytes of a template that need no bucket (CloudFormation user guide, "Understand CloudFormation quotas")."""
-_KEPT = ("Retain", "RetainExceptOnCreate")
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Stack:
     @property
     def large(self) -> bool:
         """Whether the template must go through a bucket."""
-        return len(self.text.encode()) > LARGEST_IN_A_CALL
+        return len(self.text.encode()) > INLINE_BYTES
 
 
 @dataclass(frozen=True)
@@ -53,10 +51,10 @@ class Parts:
 def stack(area: str, name: str, file: str, template: Mapping[str, Any]) -> Stack:
     """A stack from its template; one that is too large for a call is written without spaces first."""
     text = json.dumps(template, indent=2) + "\n"
-    if len(text.encode()) > LARGEST_IN_A_CALL:
+    if len(text.encode()) > INLINE_BYTES:
         text = json.dumps(template, separators=(",", ":")) + "\n"
     resources = template["Resources"].values()
-    kept = sorted({each["Type"] for each in resources if each.get("DeletionPolicy") in _KEPT})
+    kept = sorted({each["Type"] for each in resources if each.get("DeletionPolicy") in KEEPS})
     return Stack(area, name, file, text, tuple(kept))
 
 

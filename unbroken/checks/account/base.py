@@ -5,9 +5,6 @@ from __future__ import annotations
 from unbroken.aws.cloudformation import Stack
 from unbroken.checks.subject import Account, Subject
 
-GONE = ("ROLLBACK_COMPLETE", "DELETE_COMPLETE", "REVIEW_IN_PROGRESS")
-"""States of a stack that holds nothing."""
-
 
 def stack(subject: Subject, area: str) -> Stack | None:
     """The stack of that area, or None where there is none yet."""
@@ -19,7 +16,7 @@ def stack(subject: Subject, area: str) -> Stack | None:
 def deployed(subject: Subject, area: str) -> bool:
     """Whether a stack of that area holds resources: then they are counted among what is in use."""
     found = stack(subject, area)
-    return found is not None and found.status not in GONE
+    return found is not None and not found.empty
 
 
 def zone_names(account: Account) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from unbroken.aws import AwsError
+from unbroken.catalog.cloudformation import BUCKET
 from unbroken.checks.account.base import deployed, stack
 from unbroken.checks.check import Area, Check
 from unbroken.checks.result import Outcome, failed, listed, passed, together, unknown
@@ -39,7 +40,7 @@ class NamesStacks(Check):
         if found is None:
             return passed(f"{subject.config.name}-{area}: not there")
         said = f"{found.name}: {found.status}"
-        if found.status.endswith("_IN_PROGRESS") and found.status != "REVIEW_IN_PROGRESS":
+        if found.busy:
             return failed(said, f"wait until {found.name} is done")
         if found.status in BLOCKED:
             return failed(said, f"`unbroken down`, or delete {found.name} in the console and read its events")
@@ -112,7 +113,7 @@ class NamesBuckets(Check):
 
 def _named(subject: Subject) -> Iterator[Resource]:
     templates = {} if isinstance(subject.templates, Missing) else subject.templates
-    return (one for one in all_resources(templates, "AWS::S3::Bucket") if "BucketName" in one.properties)
+    return (one for one in all_resources(templates, BUCKET) if "BucketName" in one.properties)
 
 
 class NamesKeyAlias(Check):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from unbroken.catalog.cloudformation import CLUSTER
 from unbroken.checks.account.names import place
 from unbroken.checks.account.needs import METRICS, OF_NODES, Need
 from unbroken.checks.account.simulation import filled
@@ -50,7 +51,7 @@ def _interface_needs(subject: Subject) -> Iterator[Need]:
 def _of_networks(subject: Subject, key: str) -> list[str]:
     """Subnets or security groups of the cluster and of its groups, each once."""
     found = []
-    for cluster in all_resources(subject.known_templates, "AWS::SageMaker::Cluster"):
+    for cluster in all_resources(subject.known_templates, CLUSTER):
         networks = [cluster.properties.get("VpcConfig", {})]
         networks += [group.get("OverrideVpcConfig", {}) for group in _groups(cluster.properties)]
         for value in (value for network in networks for value in network.get(key, ())):
@@ -77,7 +78,7 @@ def _bundle_needs(subject: Subject) -> Iterator[Need]:
 def _scripts(subject: Subject) -> list[str]:
     """Bucket and key of each group's first script."""
     found = set()
-    for cluster in all_resources(subject.known_templates, "AWS::SageMaker::Cluster"):
+    for cluster in all_resources(subject.known_templates, CLUSTER):
         for lifecycle in (group.get("LifeCycleConfig", {}) for group in _groups(cluster.properties)):
             hook = lifecycle.get("OnCreate") or lifecycle.get("OnInitComplete")
             if hook and "SourceS3Uri" in lifecycle:

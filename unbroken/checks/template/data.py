@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from unbroken.catalog.cloudformation import BUCKET, FILE_SYSTEM, KEEPS, LOG_GROUP
 from unbroken.checks.result import Outcome
 from unbroken.checks.subject import Subject
 from unbroken.checks.template.base import TemplateCheck, every, statements
 from unbroken.checks.template.model import Resource, Template, all_resources, followed
 
-BUCKET = "AWS::S3::Bucket"
 _BLOCKS = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
 # Where a key of the customer's goes, by type; what is not here AWS encrypts with keys of its own.
 _KEY_PROPERTIES = {
-    "AWS::FSx::FileSystem": "KmsKeyId",
-    "AWS::Logs::LogGroup": "KmsKeyId",
+    FILE_SYSTEM: "KmsKeyId",
+    LOG_GROUP: "KmsKeyId",
     "AWS::APS::Workspace": "KmsKeyArn",
 }
 
@@ -104,7 +104,7 @@ class TemplateDataPolicies(TemplateCheck):
 
 
 def _holders(templates: Mapping[str, Template]) -> list[Resource]:
-    return all_resources(templates, BUCKET, "AWS::FSx::FileSystem")
+    return all_resources(templates, BUCKET, FILE_SYSTEM)
 
 
 def _as_asked(resource: Resource, subject: Subject) -> bool:
@@ -113,7 +113,7 @@ def _as_asked(resource: Resource, subject: Subject) -> bool:
         resource.body.get(key, "Delete") for key in ("DeletionPolicy", "UpdateReplacePolicy")
     )
     if _to_be_kept(resource, subject):
-        return {on_deletion, on_replacement} <= {"Retain", "RetainExceptOnCreate"}
+        return {on_deletion, on_replacement} <= set(KEEPS)
     return str(on_deletion) == "Delete"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from unbroken.catalog.cloudformation import INLINE_BYTES
 from unbroken.checks.result import Outcome, counted, failed, listed, passed
 from unbroken.checks.subject import Subject
 from unbroken.checks.template.base import TemplateCheck
@@ -12,8 +13,6 @@ from unbroken.checks.template.model import Place, Resource, Template, all_resour
 
 MOST_RESOURCES = 500
 MOST_BYTES = 1_000_000
-INLINE_BYTES = 51_200
-"""Larger templates go to CloudFormation through a bucket, which bootstrapping makes."""
 MOST_PARAMETERS = 200
 MOST_OUTPUTS = 200
 MOST_INLINE_POLICY = 10_240

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from unbroken.catalog.cloudformation import CLUSTER
 from unbroken.checks.result import Outcome, counted, failed, listed, passed
 from unbroken.checks.subject import Subject
 from unbroken.checks.template.base import CHANGED, TemplateCheck
@@ -20,7 +21,7 @@ _DIRECTIONS = {
 def used_by_nodes(templates: Mapping[str, Template], key: str) -> set[Place]:
     """Subnets or security groups of the templates that instance groups are put into."""
     found = set()
-    for cluster in all_resources(templates, "AWS::SageMaker::Cluster"):
+    for cluster in all_resources(templates, CLUSTER):
         groups = cluster.properties.get("InstanceGroups", ())
         networks = [cluster.properties.get("VpcConfig", {})]
         networks += [group["OverrideVpcConfig"] for group in groups if "OverrideVpcConfig" in group]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from unbroken.catalog.cloudformation import KEEPS
+
 Template = Mapping[str, Any]
 Templates = Mapping[str, Template]
 """Templates by area: network, storage, identity, cluster, ..."""
-
-KEEPS = frozenset({"Retain", "RetainExceptOnCreate", "Snapshot"})
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 from unbroken.ops.diff.changes import differing
 
-CLUSTER = "AWS::SageMaker::Cluster"
 REFUSED = ("InstanceType", "ExecutionRole", "OverrideVpcConfig", "ThreadsPerCore")
 """Create-only for a group that exists in an older schema of AWS::SageMaker::Cluster (cfn-lint 1.51); the
 present one (1.58) leaves them open, so the service may still refuse them."""

@@ -9,22 +9,14 @@ from typing import Any
 
 from unbroken.aws import Aws
 from unbroken.aws.sagemaker import Node
+from unbroken.catalog import cloudformation
+from unbroken.catalog.cloudformation import CLUSTER, HOLDS_DATA
 from unbroken.ops.diff import changes, groups, replacement
 from unbroken.ops.diff.changes import Change, Versions
-from unbroken.ops.diff.groups import CLUSTER, GroupChange
+from unbroken.ops.diff.groups import GroupChange
 from unbroken.ops.stack_progress import own
 from unbroken.ops.synth import Assembly
 
-GONE = frozenset({"REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE"})
-"""Stacks in these states hold no resources of a deployment."""
-DATA = {
-    "AWS::FSx::FileSystem": "file system",
-    "AWS::S3::Bucket": "bucket",
-    "AWS::KMS::Key": "encryption key",
-    "AWS::APS::Workspace": "metrics workspace",
-    "AWS::Grafana::Workspace": "dashboards workspace",
-    "AWS::Logs::LogGroup": "log group",
-}
 UPLOADS = "Custom::CDKBucketDeployment"
 
 
@@ -62,7 +54,7 @@ class Plan:
     @property
     def data(self) -> list[Change]:
         """What holds data and is removed or replaced."""
-        return [c for c in self.resources if c.type_name in DATA and c.action in ("remove", "replace")]
+        return [c for c in self.resources if c.type_name in HOLDS_DATA and c.action in ("remove", "replace")]
 
     @property
     def replaced(self) -> list[Change]:
@@ -81,13 +73,13 @@ class Plan:
 
     def _replacements(self) -> Iterator[Refusal]:
         for change in self.resources:
-            if change.action == "replace" and (change.type_name in DATA or change.type_name == CLUSTER):
+            if change.action == "replace" and (change.type_name in HOLDS_DATA or change.type_name == CLUSTER):
                 yield Refusal(
                     f"{noun(change)} would be replaced",
                     f"{', '.join(change.properties)} cannot be changed in place; {fate(change)}",
                     "undo the change in the cluster file, or say --allow-replace",
                 )
-            elif change.action == "remove" and change.type_name in DATA and not change.old_stays:
+            elif change.action == "remove" and change.type_name in HOLDS_DATA and not change.old_stays:
                 way_out = "put it back into the cluster file, or say --allow-replace"
                 yield Refusal(f"{noun(change)} would be deleted", fate(change), way_out)
 
@@ -124,8 +116,7 @@ class Plan:
 
 def noun(change: Change) -> str:
     """``the file system FileSystem (storage)``."""
-    kind = DATA.get(change.type_name) or ("cluster" if change.type_name == CLUSTER else change.type_name)
-    return f"the {kind} {change.logical_id} ({change.area})"
+    return f"the {cloudformation.noun(change.type_name)} {change.logical_id} ({change.area})"
 
 
 def fate(change: Change) -> str:
@@ -144,7 +135,7 @@ def fate(change: Change) -> str:
 def plan(aws: Aws, assembly: Assembly, cluster: str) -> Plan:
     """Compare the assembly with what is deployed. Raises AwsError where AWS cannot be asked."""
     names = {assembly.stack_name(area): area for area in assembly.areas}
-    there = [stack for stack in own(aws, cluster) if stack.status not in GONE]
+    there = [stack for stack in own(aws, cluster) if not stack.empty]
     deployed = {names[stack.name]: stack for stack in there if stack.name in names}
     old = {area: aws.cloudformation.template(stack.name) for area, stack in deployed.items()}
     versions = Versions(old, {area: assembly.template(area) for area in assembly.areas}, names)

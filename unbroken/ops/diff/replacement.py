@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from unbroken.catalog import replacement
-from unbroken.ops.diff.changes import KEEPS, Change, Versions
+from unbroken.catalog.cloudformation import KEEPS
+from unbroken.ops.diff.changes import Change, Versions
 
 Key = tuple[str, str]
 _SUBSTITUTED = re.compile(r"\$\{([A-Za-z0-9]+)")

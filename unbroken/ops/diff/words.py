@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from unbroken.catalog.cloudformation import CLUSTER
 from unbroken.ops.diff.changes import Change
-from unbroken.ops.diff.groups import CLUSTER, GroupChange
+from unbroken.ops.diff.groups import GroupChange
 from unbroken.ops.diff.plan import Plan, Refusal, fate, noun
 
 REACH = "new, replaced and software-updated nodes"

@@ -6,9 +6,9 @@ AgeOfOldestQueuedMessage is 0 when nothing waits (API reference, DeleteFileSyste
 
 from __future__ import annotations
 
+from unbroken.catalog.cloudformation import BUCKET, FILE_SYSTEM
 from unbroken.ops.down.parts import Part
 from unbroken.ops.errors import CheckFailed
-from unbroken.ops.remove_stack import BUCKET, FILE_SYSTEM
 from unbroken.ops.stack_progress import Told
 from unbroken.ops.target import Target
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from unbroken.catalog.cloudformation import BUCKET, FILE_SYSTEM, LOG_GROUP, SECURITY_GROUP, noun
 from unbroken.ops.down.parts import Part
 
 
@@ -39,25 +40,17 @@ def _last(arn: str) -> str:
 
 
 # In the order in which they can be removed: what has an interface before the group and the subnet it is in.
-_KINDS: dict[str, tuple[str, Commands]] = {
-    "AWS::FSx::FileSystem": ("file system", lambda i: [f"aws fsx delete-file-system --file-system-id {i}"]),
-    "AWS::S3::Bucket": ("bucket", _bucket),
-    "AWS::APS::Workspace": (
-        "Prometheus workspace", lambda i: [f"aws amp delete-workspace --workspace-id {_last(i)}"],
-    ),
-    "AWS::Grafana::Workspace": (
-        "Grafana workspace", lambda i: [f"aws grafana delete-workspace --workspace-id {_last(i)}"],
-    ),
-    "AWS::Logs::LogGroup": ("log group", lambda i: [f"aws logs delete-log-group --log-group-name {i}"]),
-    "AWS::EC2::SecurityGroup": (
-        "security group", lambda i: [f"aws ec2 delete-security-group --group-id {i}"],
-    ),
-    "AWS::EC2::Subnet": ("subnet", lambda i: [f"aws ec2 delete-subnet --subnet-id {i}"]),
-    "AWS::EC2::VPC": ("VPC", lambda i: [f"aws ec2 delete-vpc --vpc-id {i}"]),
-    "AWS::KMS::Key": (
-        "KMS key", lambda i: [f"aws kms schedule-key-deletion --key-id {i} --pending-window-in-days 30"],
-    ),
-}  # fmt: skip
+_REMOVE: dict[str, Commands] = {
+    FILE_SYSTEM: lambda i: [f"aws fsx delete-file-system --file-system-id {i}"],
+    BUCKET: _bucket,
+    "AWS::APS::Workspace": lambda i: [f"aws amp delete-workspace --workspace-id {_last(i)}"],
+    "AWS::Grafana::Workspace": lambda i: [f"aws grafana delete-workspace --workspace-id {_last(i)}"],
+    LOG_GROUP: lambda i: [f"aws logs delete-log-group --log-group-name {i}"],
+    SECURITY_GROUP: lambda i: [f"aws ec2 delete-security-group --group-id {i}"],
+    "AWS::EC2::Subnet": lambda i: [f"aws ec2 delete-subnet --subnet-id {i}"],
+    "AWS::EC2::VPC": lambda i: [f"aws ec2 delete-vpc --vpc-id {i}"],
+    "AWS::KMS::Key": lambda i: [f"aws kms schedule-key-deletion --key-id {i} --pending-window-in-days 30"],
+}
 # They go with what they belong to.
 _BELONGINGS = (
     "AWS::S3::BucketPolicy",
@@ -77,16 +70,15 @@ def stays(parts: Sequence[Part], region: str) -> list[Stay]:
         for resource in kept
         if resource.type_name not in _BELONGINGS
     ]
-    order = list(_KINDS)
+    order = list(_REMOVE)
     return sorted(found, key=lambda one: order.index(one.type_name) if one.type_name in order else len(order))
 
 
 def stay(type_name: str, identity: str, region: str, why: str) -> Stay:
     """Something that stays, with the commands that remove it; none where this version knows none."""
-    kind, commands = _KINDS.get(type_name, (type_name, lambda _: ()))
-    return Stay(
-        kind, type_name, identity, why, tuple(_in_region(line, region) for line in commands(identity))
-    )
+    commands = _REMOVE[type_name](identity) if type_name in _REMOVE else ()
+    remove = tuple(_in_region(line, region) for line in commands)
+    return Stay(noun(type_name), type_name, identity, why, remove)
 
 
 def _in_region(command: str, region: str) -> str:

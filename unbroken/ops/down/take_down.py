@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from unbroken.catalog.cloudformation import FILE_SYSTEM, LOG_GROUP
 from unbroken.config import ClusterConfig
 from unbroken.ops.down.exports import drain, exporting
 from unbroken.ops.down.parts import Part
 from unbroken.ops.down.stays import Stay, stay, stays
 from unbroken.ops.nodes_log import log_groups
-from unbroken.ops.remove_stack import FILE_SYSTEM, guard, remove
+from unbroken.ops.remove_stack import guard, remove
 from unbroken.ops.stack_progress import TAG, Told
 from unbroken.ops.target import Target
-
-LOG_GROUP = "AWS::Logs::LogGroup"
 
 
 def take_down(

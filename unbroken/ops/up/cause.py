@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from unbroken.aws import Aws, AwsError
 from unbroken.aws.cloudformation import StackEvent
+from unbroken.catalog.cloudformation import CLUSTER
 from unbroken.ops.stack_progress import failures
 from unbroken.ops.stages import StageFailed
 from unbroken.ops.up.lifecycle import SUCCEEDED
-from unbroken.ops.up.watch import CLUSTER, Watch
+from unbroken.ops.up.watch import Watch
 
 
 def cause(watch: Watch, aws: Aws, cdk: StageFailed) -> StageFailed:

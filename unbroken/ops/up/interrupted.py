@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from unbroken.aws import AwsError
 from unbroken.aws.cloudformation import Stack
-from unbroken.ops.stack_progress import busy
 from unbroken.ops.target import Target
 
 
@@ -20,7 +19,7 @@ def what_goes_on(target: Target, names: Sequence[str]) -> list[str]:
         found = {name: target.aws.cloudformation.stack(name) for name in names}
     except AwsError as error:
         return [f"what goes on in AWS is unknown: {error}", again]
-    working = [stack for stack in found.values() if stack and busy(stack)]
+    working = [stack for stack in found.values() if stack and stack.busy]
     absent = [name for name, stack in found.items() if stack is None]
     lines = [f"{stack.name} is {stack.status}: CloudFormation goes on with it" for stack in working]
     lines += [] if working else ["nothing goes on in AWS now"]

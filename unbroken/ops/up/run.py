@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from unbroken.catalog.cloudformation import CLUSTER
 from unbroken.config import ClusterConfig
 from unbroken.ops import diff
 from unbroken.ops.cdk import Cdk
@@ -23,7 +24,6 @@ from unbroken.ops.up.connecting import commands
 from unbroken.ops.up.deploy import deploy
 from unbroken.ops.up.interrupted import what_goes_on
 from unbroken.ops.up.standing import standing
-from unbroken.ops.up.watch import CLUSTER
 
 
 @dataclass(frozen=True)

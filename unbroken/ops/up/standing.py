@@ -6,29 +6,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from unbroken.aws.cloudformation import Stack, StackEvent
+from unbroken.catalog.cloudformation import HOLDS_DATA, LOG_GROUP
 from unbroken.ops.errors import CannotRun
-from unbroken.ops.remove_stack import FAILED_FIRST, named, remove
-from unbroken.ops.stack_progress import TAG, Follower, Told, busy, failures, settled
+from unbroken.ops.remove_stack import named, remove
+from unbroken.ops.stack_progress import TAG, Follower, Told, failures, settled
 from unbroken.ops.target import Target
 
-HOLDS_DATA = (
-    "AWS::FSx::FileSystem",
-    "AWS::FSx::Volume",
-    "AWS::S3::Bucket",
-    "AWS::KMS::Key",
-    "AWS::APS::Workspace",
-    "AWS::Grafana::Workspace",
-)
+WORTH_ASKING = HOLDS_DATA - {LOG_GROUP}
+"""A log of a deployment that failed holds nothing that its failure did not say."""
 
 
 def standing(target: Target, cluster: str, names: Sequence[str], told: Told) -> list[Stack]:
     """The stacks that are there, with CloudFormation at rest. CannotRun for one that cannot be deployed."""
     found = [stack for name in names if (stack := target.aws.cloudformation.stack(name))]
     for stack in found:
-        if busy(stack):
+        if stack.busy:
             told(f"{stack.name} is {stack.status}: another deployment is at work; waiting for its end")
     at_rest = [
-        settled(target, stack, Follower(target, stack, told)) if busy(stack) else stack for stack in found
+        settled(target, stack, Follower(target, stack, told)) if stack.busy else stack for stack in found
     ]
     there = [stack for stack in at_rest if stack]
     for stack in there:
@@ -39,7 +34,7 @@ def standing(target: Target, cluster: str, names: Sequence[str], told: Told) -> 
 def clear(target: Target, cluster: str, stacks: Sequence[Stack], told: Told) -> None:
     """Delete the stacks whose first deployment failed, so that they can be made anew."""
     for stack in stacks:
-        if stack.status in FAILED_FIRST:
+        if stack.never_made:
             told(f"{stack.name} failed to be made before ({stack.status}); it is deleted first")
             if stack.protected:  # cdk protects a stack before it is made; there is nothing to protect yet
                 target.aws.cloudformation.unprotect(stack.name)
@@ -61,7 +56,7 @@ def _check(target: Target, cluster: str, stack: Stack) -> None:
         )
     if stack.status == "UPDATE_ROLLBACK_FAILED":
         raise _stuck_in_rollback(target, stack)
-    if stack.status in FAILED_FIRST:
+    if stack.never_made:
         _refuse_data(target, stack)
 
 
@@ -97,4 +92,4 @@ def _refuse_data(target: Target, stack: Stack) -> None:
 def _may_hold_data(last: StackEvent) -> bool:
     """Whether it is there: skipped or failed when the rollback came to it, or never come to."""
     gone = last.status in ("DELETE_COMPLETE", "CREATE_FAILED") or not last.physical_id
-    return last.resource_type in HOLDS_DATA and not gone
+    return last.resource_type in WORTH_ASKING and not gone

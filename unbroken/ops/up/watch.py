@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from unbroken.aws import AwsError
 from unbroken.aws.sagemaker import Node
+from unbroken.catalog.cloudformation import CLUSTER
 from unbroken.ops.stack_progress import Follower, Told
 from unbroken.ops.target import Target
 from unbroken.ops.up.lifecycle import LifecycleLog
 
-CLUSTER = "AWS::SageMaker::Cluster"
 FEW_NODES = 16
 """Up to this many nodes, the steps of each are told."""
 
