@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -35,7 +36,9 @@ ClusterFile = Annotated[
         help="The cluster file. Default: $UNBROKEN_CLUSTER, ./cluster.yaml, clusters/mathstral.yaml.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON on stdout.", callback=output.as_json)
+]
 TargetName = Annotated[
     str,
     typer.Option("--target", metavar="NAME", help="Where: aws, or rehearsal (a kept one, on this machine)."),
@@ -326,7 +329,7 @@ def _explained(error: Exception) -> int:
     from unbroken.ops.errors import CheckFailed, OpsError, of_aws
 
     if isinstance(error, ConfigError):
-        output.talk(str(error))
+        output.wrong_file([asdict(problem) for problem in error.problems], str(error))
         return 2
     if isinstance(error, OpsError):
         output.failure(error.message, error.hint)

@@ -6,10 +6,12 @@ NO_COLOR (any value) and a stream that is no terminal switch colour off; nothing
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TextIO
 
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
@@ -30,9 +32,34 @@ def width() -> int:
     return max(40, min(110, shutil.get_terminal_size((100, 24)).columns))
 
 
+@dataclass
+class _Asked:
+    """What stdout is for in this run."""
+
+    json: bool = False
+    answered: bool = False
+
+
+_asked = _Asked()
+
+
+def as_json(wanted: bool) -> bool:
+    """Note whether the result is to be JSON: an error is one then too. A callback of the option."""
+    _asked.json, _asked.answered = wanted, False
+    return wanted
+
+
 def data(text: str) -> None:
     """What the user asked for."""
+    _asked.answered = True
     print(text, file=sys.stdout)
+
+
+def wrong_file(problems: Sequence[Mapping[str, object]], words: str) -> None:
+    """Every problem of a cluster file; as JSON too where that was asked for."""
+    if _asked.json and not _asked.answered:
+        data(json.dumps({"schema_version": 1, "ok": False, "problems": list(problems)}, indent=2))
+    talk(words)
 
 
 def talk(text: str = "") -> None:
@@ -42,7 +69,12 @@ def talk(text: str = "") -> None:
 
 
 def failure(message: str, hint: str = "") -> None:
-    """An error in the shape of all our errors: the message, an empty line, the hint."""
+    """An error in the shape of all our errors: the message, an empty line, the hint.
+
+    Where JSON was asked for and nothing was answered yet, it is the answer: whoever reads it gets a reason.
+    """
+    if _asked.json and not _asked.answered:
+        data(json.dumps({"schema_version": 1, "ok": False, "error": message, "hint": hint}, indent=2))
     talk(f"{styled('error:', 'red', sys.stderr)} {message}")
     if hint:
         talk(f"\n{styled('hint:', 'bold', sys.stderr)} {hint}")

@@ -14,6 +14,7 @@ from unbroken.cli.progress import display
 from unbroken.cli.summary import lines
 from unbroken.ops import kept
 from unbroken.ops.ending import end
+from unbroken.ops.errors import OpsError
 from unbroken.ops.interrupts import Interrupted
 from unbroken.ops.rehearse.options import Options
 from unbroken.ops.rehearse.run import rehearse
@@ -38,11 +39,11 @@ def rehearse_verb(
     with display(sys.stderr) as shown:
         try:
             report = rehearse(options, shown)
-        except StageFailed as error:
+        except OpsError as error:
             shown.close()
-            _explain(error, out)
-            if keep and kept.is_up(out):
-                _say_kept()
+            if isinstance(error, StageFailed):
+                _explain(error, out)
+            _say_kept(out)
             raise
         except Interrupted as error:
             shown.close()
@@ -51,8 +52,7 @@ def rehearse_verb(
     if as_json:
         output.data(report.model_dump_json(indent=2))
     output.talk("\n".join(["", *lines(report, out, sys.stderr)]))
-    if keep:
-        _say_kept()
+    _say_kept(out)
 
 
 def _explain(error: StageFailed, out: Path) -> None:
@@ -63,12 +63,20 @@ def _explain(error: StageFailed, out: Path) -> None:
     output.talk(f"\nthe stage '{error.stage}' failed; {written}")
 
 
-def _say_kept() -> None:
+def _say_kept(out: Path) -> None:
+    """What can be done with the rehearsal of this folder, where it was left up."""
+    found = kept.at(out)
+    if found is None:
+        return
     output.talk("\nthe cluster is still up:")
-    rows = [
-        ("  unbroken status", "its nodes"),
+    on_nodes = [
         ("  unbroken connect controller", "a shell on a node"),
         ("  unbroken exec controller -- sinfo", "a command on a node"),
+    ]
+    rows = [
+        ("  unbroken status", "its nodes"),
+        *(on_nodes if found.has_nodes else []),
+        ("  unbroken diff --target rehearsal", "what `up` would do to it; up and down work too"),
         ("  unbroken rehearse --down", "destroy it"),
     ]
     output.talk(output.table(rows))

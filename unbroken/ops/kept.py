@@ -29,6 +29,8 @@ class Kept:
     controller_group: str
     out: Path
     cluster_file: Path
+    has_nodes: bool = True
+    """Whether its nodes run, and are not on paper as in a reduced rehearsal."""
 
     @property
     def cluster(self) -> Cluster:
@@ -65,6 +67,7 @@ def find(identity: str | None = None, base: Path | None = None) -> Kept:
         record["controller_group"],
         Path(record["out"]),
         Path(record["cluster_file"]),
+        record.get("nodes", True),
     )
 
 
@@ -78,13 +81,10 @@ def any_up() -> bool:
     return bool(sweep.kept(places.base_folder()))
 
 
-def is_up(out: Path) -> bool:
-    """Whether a rehearsal with this output folder was left up."""
-    where = [
-        json.loads((found.state / places.KEPT_RECORD).read_text())
-        for found in sweep.kept(places.base_folder())
-    ]
-    return str(out.resolve()) in (record["out"] for record in where)
+def at(out: Path) -> Kept | None:
+    """The rehearsal with this output folder, where it was left up."""
+    up = (find(found.id) for found in sweep.kept(places.base_folder()))
+    return next((found for found in up if found.out == out.resolve()), None)
 
 
 def status(kept: Kept) -> dict[str, Any]:
@@ -103,10 +103,20 @@ def status(kept: Kept) -> dict[str, Any]:
 
 def shell_command(kept: Kept, name: str, user: str | None) -> tuple[Node, list[str]]:
     """A node and the command that opens a login shell there."""
-    node = kept.cluster.find(name)
+    node = _running(kept, name)
     return node, kept.cluster.command(node, ["bash", "-l"], user)
 
 
 def node_command(kept: Kept, name: str, argv: Sequence[str], user: str | None) -> list[str]:
     """The command that runs `argv` on a node."""
-    return kept.cluster.command(kept.cluster.find(name), list(argv), user)
+    return kept.cluster.command(_running(kept, name), list(argv), user)
+
+
+def _running(kept: Kept, name: str) -> Node:
+    """A node that can be entered."""
+    if not kept.has_nodes:
+        raise CannotRun(
+            f"the rehearsal {kept.id} is reduced: its nodes are on paper, nothing of them runs",
+            "up, down, diff and preflight work on it: --target rehearsal",
+        )
+    return kept.cluster.find(name)

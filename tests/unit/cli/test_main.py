@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from unbroken.cli import main
+from unbroken.cli import main, output
 from unbroken.ops.errors import CannotRun, CheckFailed
 
 GOOD = "name: small\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 2}\n"
@@ -42,6 +42,29 @@ def test_errors_become_exit_codes(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err in ("error: no\n\nhint: try\n", "interrupted\n")
+
+
+@pytest.mark.parametrize("verb", ["check", "cost", "diff", "up", "down", "rehearse"])
+def test_asked_for_json_a_wrong_file_is_answered_in_json(verb: str, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("name: 5\n")
+    done = run(verb, "--json", "--cluster", str(file))
+    assert done.returncode == 2, done.stderr
+    answer = json.loads(done.stdout)
+    assert (answer["schema_version"], answer["ok"]) == (1, False)
+    assert "name" in [problem["path"] for problem in answer["problems"]]
+
+
+def test_asked_for_json_an_error_is_answered_in_json_once(capsys: pytest.CaptureFixture[str]) -> None:
+    output.as_json(True)
+    assert main.exit_code(raising(CannotRun("no", "try"))) == 2
+    answer = {"schema_version": 1, "ok": False, "error": "no", "hint": "try"}
+    assert json.loads(capsys.readouterr().out) == answer
+    output.as_json(True)
+    output.data("{}")
+    assert main.exit_code(raising(CheckFailed("no", "try"))) == 1
+    assert capsys.readouterr().out == "{}\n"
+    output.as_json(False)
 
 
 def test_ctrl_c_ends_with_a_word() -> None:

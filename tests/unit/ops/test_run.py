@@ -6,13 +6,15 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from tests.unit.ops.fakes import Screen
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.interrupts import Interrupted
-from unbroken.ops.rehearse import environment, places, reduced, reporting, run, sweep
+from unbroken.ops.rehearse import deployment, environment, places, reduced, reporting, run, sweep
 from unbroken.ops.rehearse.context import Context
 from unbroken.ops.rehearse.options import Options
 from unbroken.ops.stages import StageFailed
@@ -108,3 +110,17 @@ def test_two_rehearsals_do_not_write_to_one_folder(rehearse: Callable[..., Scree
         run.rehearse(Options(tmp_path / "cluster.yaml", out=tmp_path / "out", reduced=True), Screen())
     with pytest.raises(StageFailed, match="it did not start"):
         rehearse(fail)
+
+
+@pytest.mark.parametrize(
+    ("keep", "ends"), [(False, ["train", "destroy", "look_for_leftovers", "stop_aws"]), (True, ["train"])]
+)
+def test_reduced_too_a_cluster_that_is_kept_is_not_destroyed(
+    keep: bool, ends: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    names = ("start_aws", "bootstrap", "deploy", "destroy", "look_for_leftovers", "stop_aws")
+    for module, name in [*((deployment, name) for name in names), (reduced, "train")]:
+        monkeypatch.setattr(module, name, lambda _, name=name: done.append(name))
+    reduced.run(cast(Context, SimpleNamespace(options=Options(Path("cluster.yaml"), keep=keep))))
+    assert done == ["start_aws", "bootstrap", "deploy", *ends]

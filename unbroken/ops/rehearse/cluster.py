@@ -63,7 +63,7 @@ class Cluster:
     def command(self, node: Node, argv: Sequence[str], user: str | None = None) -> list[str]:
         """The command that runs `argv` on a node."""
         if node.inner_pid <= 0:
-            raise CannotRun(f"{node.name} is {node.status}", "see `unbroken status`")
+            raise CannotRun(f"{node.name} ({node.status}) has no process here", "see `unbroken status`")
         return enter.command(self.server_pid, node.inner_pid, argv, user)
 
     def run(

@@ -28,11 +28,13 @@ KILLED = "killing rank"
 
 
 def run(context: Context) -> None:
-    """Every stage in its order."""
+    """Every stage in its order; destroy and what follows only where the cluster is not to be kept."""
     deployment.start_aws(context)
     deployment.bootstrap(context)
     deployment.deploy(context)
     train(context)
+    if context.options.keep:
+        return
     deployment.destroy(context)
     deployment.look_for_leftovers(context)
     deployment.stop_aws(context)

@@ -182,6 +182,7 @@ def _hand_over(context: Context) -> None:
         "cluster": context.config.name,
         "region": context.config.region,
         "controller_group": context.config.controller_group.name,
+        "nodes": context.full,
         "out": str(context.places.out),
         "cluster_file": str(context.cluster_file()),
     }
