@@ -11,7 +11,8 @@ import pytest
 from tests.training import ranks
 from tests.training.conftest import write_job
 from tests.training.test_resume import resumed_from
-from training.checkpoint import manifest
+from training.checkpoint import manifest, retention
+from training.checkpoint.retention import Kept
 
 
 def flip_a_bit(checkpoint: Path) -> None:
@@ -91,21 +92,6 @@ def test_without_hashes_a_flipped_bit_is_trained_on(finished: Path, tmp_path: Pa
     assert f"Loading checkpoint from {directory}/checkpoints/step-00000008" in ranks.log(directory)
 
 
-@pytest.mark.parametrize("kill", ["killed_while_hashing", "killed_before_renaming"])
-def test_a_save_that_was_killed_leaves_the_one_before(finished: Path, tmp_path: Path, kill: str) -> None:
-    directory = write_job(tmp_path)
-    assert -9 in ranks.train(directory, 2, kill)
-    names = sorted(path.name for path in (directory / "checkpoints").iterdir())
-    assert names == [".writing-step-00000008", "step-00000004"]
-    assert ranks.train(directory, 2) == [0, 0]
-    assert ranks.numbers(directory, 2, 5) == ranks.numbers(finished, 1, 5)
-    assert sorted(path.name for path in (directory / "checkpoints").iterdir()) == [
-        "step-00000004",
-        "step-00000008",
-        "step-00000012",
-    ]
-
-
 def test_only_bad_checkpoints_are_an_error_also_the_second_time(finished: Path, tmp_path: Path) -> None:
     directory = resumed_from(finished, tmp_path / "job", 4)
     flip_a_bit(directory / "checkpoints" / "step-00000004")
@@ -126,19 +112,19 @@ def test_the_newest_are_kept_and_strange_folders_left_alone(tmp_path: Path) -> N
     (tmp_path / "step-notes").mkdir()
     for step in (1, 2, 30, 4):
         small_checkpoint(tmp_path, step)
-    assert manifest.prune(tmp_path, keep=2) == ["step-00000002", "step-00000001"]
-    assert [path.name for path in manifest.committed(tmp_path)] == ["step-00000030", "step-00000004"]
+    assert retention.prune(tmp_path, Kept(2)) == (["step-00000002", "step-00000001"], [])
+    assert list(retention.committed(tmp_path)) == [30, 4]
     assert (tmp_path / "step-notes").is_dir()
 
 
-def test_fewer_than_two_are_never_kept(tmp_path: Path) -> None:
+def test_fewer_than_two_are_never_kept() -> None:
     with pytest.raises(ValueError, match="2 or more"):
-        manifest.prune(tmp_path, keep=1)
+        Kept(1)
 
 
 def test_saving_a_step_again_replaces_it(tmp_path: Path) -> None:
     small_checkpoint(tmp_path, 3)
     shutil.copytree(tmp_path / "step-00000003", tmp_path / ".writing-step-00000009")
     assert small_checkpoint(tmp_path, 3).is_dir()
-    assert manifest.remove_unfinished(tmp_path) == [".writing-step-00000009"]
+    assert retention.remove_unfinished(tmp_path) == [".writing-step-00000009"]
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000003"]

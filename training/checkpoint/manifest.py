@@ -1,35 +1,32 @@
-"""When a checkpoint exists, and whether it is whole: manifests, hashes, commit, setting aside, retention.
+"""When a checkpoint exists, and whether it is whole: manifest, hashes, commit.
 
 A checkpoint is a directory step-NNNNNNNN with a manifest that lists every file with size and hash. It is
 written under another name and renamed when complete, so a killed save never looks like one. What is inside
-the files is saving.py's work; torch is not imported here.
+the files is state.py's; torch is not imported here.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import xxhash
 
+from training.checkpoint import retention
 from training.runstate import replace_text
 
 NAME = "manifest.json"
 SCHEMA_VERSION = 1
-_COMMITTED = re.compile(r"step-\d{8}")
-_UNFINISHED = ".writing-"
-_LEAVING = ".removing-"
-_SET_ASIDE = "set-aside"
-_BLOCK = 8 * 1024 * 1024
+_BLOCK = 1024 * 1024  # stays in the processor's cache between reading and hashing
 
 
 class CheckpointError(RuntimeError):
-    """There are checkpoints, but none that this run can go on from."""
+    """There are checkpoints, but none that this run can go on from; or none can be written."""
 
 
 @dataclass(frozen=True)
@@ -51,38 +48,48 @@ class Manifest:
     config_digest: str
     files: dict[str, FileEntry]
     versions: dict[str, str] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
+    """Shape of the model, as in training/model/presets.py."""
     schema_version: int = SCHEMA_VERSION
 
-
-def directory_name(step: int) -> str:
-    """Name of a committed checkpoint."""
-    return f"step-{step:08d}"
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(each.size for each in self.files.values())
 
 
 def start_writing(root: Path, step: int) -> Path:
     """An empty directory to write the checkpoint of a step into; leftovers of a killed save are removed."""
-    aside = root / (_UNFINISHED + directory_name(step))
+    aside = unfinished(root, step)
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
     return aside
 
 
+def unfinished(root: Path, step: int) -> Path:
+    """Where the checkpoint of a step is while it is written."""
+    return root / (retention.UNFINISHED + retention.directory_name(step))
+
+
 def entry(path: Path) -> FileEntry:
     """Size and hash of a file as it is on disk."""
     digest = xxhash.xxh3_128()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return FileEntry(path.stat().st_size, digest.hexdigest())
+    block = bytearray(_BLOCK)
+    part = memoryview(block)
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(block):
+            digest.update(part[:count])
+        size = file.tell()
+    return FileEntry(size, digest.hexdigest())
 
 
 def commit(aside: Path, manifest: Manifest) -> Path:
     """Write the manifest and give the directory its name: from here on the checkpoint exists."""
     replace_text(aside / NAME, json.dumps(asdict(manifest), indent=1) + "\n")
     _flush_directory(aside)
-    final = aside.parent / directory_name(manifest.step)
+    final = aside.parent / retention.directory_name(manifest.step)
     if final.exists():  # the same step was done again after a restart from an older checkpoint
-        _remove(final)
+        retention.remove(final)
     aside.rename(final)
     _flush_directory(final.parent)
     return final
@@ -103,14 +110,6 @@ def read(directory: Path) -> Manifest:
     return manifest
 
 
-def committed(root: Path) -> list[Path]:
-    """Checkpoints in a directory, newest step first; whatever else lies there is left out."""
-    if not root.is_dir():
-        return []
-    found = (path for path in root.iterdir() if _COMMITTED.fullmatch(path.name) and path.is_dir())
-    return sorted(found, key=lambda path: path.name, reverse=True)
-
-
 def faults(directory: Path, manifest: Manifest, names: Iterable[str]) -> list[str]:
     """What is wrong with the files named, one sentence each; empty when all are as the manifest says."""
     found = []
@@ -123,54 +122,6 @@ def faults(directory: Path, manifest: Manifest, names: Iterable[str]) -> list[st
         elif entry(path) != expected:
             found.append(f"{name} does not have the hash it was written with")
     return found
-
-
-def set_aside(directory: Path, reason: str) -> Path:
-    """Move a bad checkpoint out of the way, with the reason beside it, so that it is never tried again."""
-    target = directory.parent / _SET_ASIDE / directory.name
-    target.parent.mkdir(exist_ok=True)
-    shutil.rmtree(target, ignore_errors=True)
-    directory.rename(target)
-    replace_text(target.with_suffix(".reason.txt"), reason + "\n")
-    return target
-
-
-def any_set_aside(root: Path) -> bool:
-    """Whether a bad checkpoint was found here before."""
-    return any((root / _SET_ASIDE).glob("step-*"))
-
-
-def remove_unfinished(root: Path) -> list[str]:
-    """Remove what killed saves and prunings left; returns the names."""
-    left = [p for p in root.glob(".*-step-*") if p.name.startswith((_UNFINISHED, _LEAVING))]
-    for path in left:
-        shutil.rmtree(path, ignore_errors=True)
-    return [path.name for path in left]
-
-
-def prune(root: Path, keep: int) -> list[str]:
-    """Remove all but the newest `keep` checkpoints; returns the names removed.
-
-    Trouble with an old checkpoint is not a reason to stop training: what cannot be removed stays.
-    """
-    if keep < 2:
-        raise ValueError("keep must be 2 or more: the newest checkpoint may be damaged")
-    removed = []
-    for path in committed(root)[keep:]:
-        try:
-            _remove(path)
-        except OSError:
-            continue
-        removed.append(path.name)
-    return removed
-
-
-def _remove(directory: Path) -> None:
-    # renamed first: a directory half removed must not be taken for a checkpoint that was damaged
-    leaving = directory.with_name(_LEAVING + directory.name)
-    shutil.rmtree(leaving, ignore_errors=True)
-    directory.rename(leaving)
-    shutil.rmtree(leaving)
 
 
 def _flush_directory(path: Path) -> None:

@@ -1,198 +1,255 @@
-"""Saving and loading the state of all ranks with torch.distributed.checkpoint, committed by a manifest.
+"""The checkpoints of one run, as its training loop uses them.
 
-Every function here is a collective: all ranks call it. Names, hashes and retention are manifest.py's.
+Every method but `due` and `poll` is a collective: all ranks call it. Trouble with one save does not end the
+run: it goes on from the checkpoint before. The third in a row does.
 """
 
 from __future__ import annotations
 
 import functools
-import platform
+import os
+import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import nn
-from torch.distributed.checkpoint import state_dict_loader, state_dict_saver
-from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
-from training import rng
-from training.checkpoint import manifest
-from training.checkpoint.manifest import CheckpointError, Manifest
+from training.checkpoint import loading, state
+from training.checkpoint.background import Done, Job, Save
+from training.checkpoint.copying import Copier
+from training.checkpoint.group import Ranks
+from training.checkpoint.interval import Interval
+from training.checkpoint.loading import Asked, Loaded
+from training.checkpoint.manifest import CheckpointError
+from training.checkpoint.retention import Kept
+from training.checkpoint.state import Position
+from training.checkpoint.tier import Found, Tier
+from training.config import JobConfig
+from training.runstate import replace_text
 
-T = TypeVar("T")
+__all__ = ["CheckpointError", "Checkpoints", "Committed", "Loaded", "Position"]
+
+_MOST_FAILURES = 3
+_COPY_TIMEOUT = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Position:
-    """How far a run has come: steps finished, tokens trained on, samples used up."""
-
-    step: int = 0
-    tokens: int = 0
-    samples: int = 0
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What came out of a checkpoint besides the weights; `rng` is None when the number of ranks differs."""
+class Committed:
+    """A checkpoint that exists from now on."""
 
     path: Path
-    position: Position
-    rng: dict[str, torch.Tensor] | None
+    step: int
 
 
-@dataclass(frozen=True)
 class Checkpoints:
-    """The checkpoint directory of one run, as seen by all its ranks."""
+    """Saving and loading. `model` is its shape as plain values, for the manifest.
 
-    root: Path
-    digest: str
-    keep: int
-    log: Callable[[str], None]
+    Raises CheckpointError when a rank does not see the checkpoint directory.
+    """
 
-    def save(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, position: Position, device: torch.device
-    ) -> Path:
-        """Write, check in and prune; returns the path of the checkpoint, which exists from then on."""
-        aside = _from_first(lambda: manifest.start_writing(self.root, position.step))
-        state_dict_saver.save(_state(model, optimizer, device), checkpoint_id=aside)
-        return _from_first(self._committer(aside, position, _all_files(_own_entries(aside))))
-
-    def _committer(
-        self, aside: Path, position: Position, files: dict[str, manifest.FileEntry]
-    ) -> Callable[[], Path]:
-        def commit() -> Path:
-            content = Manifest(
-                step=position.step,
-                tokens=position.tokens,
-                samples=position.samples,
-                world=dist.get_world_size(),
-                config_digest=self.digest,
-                files=files,
-                versions={"torch": str(torch.__version__), "python": platform.python_version()},
-            )
-            path = manifest.commit(aside, content)
-            manifest.prune(self.root, self.keep)
-            return path
-
-        return commit
+    def __init__(
+        self, config: JobConfig, directory: Path, model: dict[str, Any], log: Callable[[str], None]
+    ) -> None:
+        self._config, self._directory, self._model, self._log = config, directory, model, log
+        self._ranks = Ranks(timedelta(seconds=config.init_timeout_seconds))
+        self._shared = self._shared_tier()
+        self._local, self._copier = None, None
+        if config.local_directory is not None:
+            self._local, self._copier = self._local_tier(Path(config.local_directory))
+        per_node = int(os.environ.get("LOCAL_WORLD_SIZE", self._ranks.world))
+        nodes = -(-self._ranks.world // per_node)
+        self._interval = Interval(config.checkpoint_every, config.failures_per_node_hour, nodes)
+        self._stager: Any = None
+        self._save: Save | None = None
+        self._news: list[Committed] = []
+        self._failures = 0
+        self._size = 0
+        self._newest: Done | None = None
+        self._since = time.monotonic(), 0
+        self.last_step: int | None = None
+        """Step of the newest save that began, or of the checkpoint loaded; the same on every rank."""
 
     def load_newest(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device
     ) -> Loaded | None:
-        """Load the newest checkpoint that verifies; None when there never was one.
+        """Load the newest checkpoint that verifies, or what resume_from names; None when there never was one.
 
-        Bad ones are set aside. Raises CheckpointError when there were checkpoints and all are bad, or when
-        the newest good one was made with other settings.
+        Bad ones are set aside. Raises CheckpointError when there were checkpoints and all are bad, when the
+        one named is missing, when it was made with other settings, or when there is no room for new ones.
         """
-        _from_first(lambda: manifest.remove_unfinished(self.root))
-        while candidate := _from_first(self._newest):
-            path, content = candidate
-            if reasons := _faults(path, content):
-                _from_first(functools.partial(self._set_aside, path, "; ".join(reasons)))
-                continue
-            self._check_settings(path, content)
-            return self._load(path, content, model, optimizer, device)
-        if _from_first(lambda: manifest.any_set_aside(self.root)):
-            raise CheckpointError(
-                f"{self.root}: every checkpoint is bad; the reasons are in set-aside/\n"
-                "  hint: put a good checkpoint back, or remove set-aside/ to train from the start"
-            )
-        return None
-
-    def _newest(self) -> tuple[Path, Manifest] | None:
-        for path in manifest.committed(self.root):
-            try:
-                return path, manifest.read(path)
-            except ValueError as error:
-                self._set_aside(path, str(error))
-        return None
-
-    def _set_aside(self, path: Path, reason: str) -> None:
-        target = manifest.set_aside(path, reason)
-        self.log(f"Checkpoint {path} is bad ({reason}); set aside as {target}")
-
-    def _check_settings(self, path: Path, content: Manifest) -> None:
-        if content.config_digest != self.digest:
-            raise CheckpointError(
-                f"{path}: made with another preset, context_length, dataset or seed than this job's\n"
-                "  hint: restore those settings, or use another directory"
-            )
+        self._stager, self._size = state.stager(device), state.size_of(model)
+        tiers = [self._local, self._shared] if self._local else [self._shared]
+        for tier in tiers:
+            tier.clean()
+        chosen = self._asked() or loading.newest_good(tiers, self._log)
+        step = chosen[1].content.step if chosen else 0
+        if self._local:
+            self._local.drop_from(step + 1)
+        for tier in tiers:
+            tier.verified = step if chosen else None
+            tier.demand_space_ahead(self._size)
+        loaded = self._load(*chosen, model, optimizer, device) if chosen else None
+        self._interval.saved(step)
+        self._since = time.monotonic(), step
+        return loaded
 
     def _load(
         self,
-        path: Path,
-        content: Manifest,
+        tier: Tier,
+        found: Found,
         model: nn.Module,
         optimizer: torch.optim.Optimizer,
         device: torch.device,
     ) -> Loaded:
-        self.log(f"Loading checkpoint from {path}")
-        same_world = content.world == dist.get_world_size()
-        state = _state(model, optimizer, device, with_rng=same_world)
-        state_dict_loader.load(state, checkpoint_id=path)
-        set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
-        self.log(f"Checkpoint loaded from {path}")
-        if not same_world:
-            self.log(
-                f"{content.world} ranks saved it and {dist.get_world_size()} go on: dropout is seeded anew"
+        self._check_settings(found)
+        loaded = loading.load(tier, found, model, optimizer, device, self._ranks, self._log)
+        self.last_step = found.content.step
+        if self._copier:
+            self._copier.went_on_from(found, on_nodes=tier is self._local)
+        return loaded
+
+    def due(self, step: int) -> bool:
+        """Whether a checkpoint is to be written after this step; the same on every rank."""
+        return self._interval.due(step)
+
+    def save(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, position: Position, device: torch.device
+    ) -> None:
+        """Copy the state aside and begin to write it, unless this step is saved already; waits for the save
+        before this one.
+
+        Raises CheckpointError when the third save in a row has failed.
+        """
+        due = time.monotonic()
+        self._settle()
+        if self.last_step == position.step:
+            return
+        if self._failures >= _MOST_FAILURES:
+            raise CheckpointError(f"{self._failures} checkpoints in a row could not be saved; see the log")
+        began = time.monotonic()
+        staged = self._stager.stage(state.capture(model, optimizer, device, self._ranks.rank))
+        job = Job(
+            state=staged,
+            position=position,
+            size=self._size,
+            digest=self._config.digest(),
+            model=self._model,
+            stall=time.monotonic() - began,
+            step_seconds=(due - self._since[0]) / max(1, position.step - self._since[1]),
+            may_copy=self._copier is not None and self._copier.idle,
+        )
+        self._save = Save(job, self._local or self._shared, self._ranks, self._after)
+        self._interval.saved(position.step)
+        self.last_step = position.step
+        self._since = time.monotonic(), position.step
+
+    def poll(self) -> Committed | None:
+        """A checkpoint that has been committed since the last call. Cheap; ranks may learn it at different
+        steps, so nothing that all must do alike may follow from it."""
+        if self._save and not self._save.running:
+            self._take(self._save)
+        return self._news.pop(0) if self._news else None
+
+    def finish(self) -> Committed | None:
+        """Wait until the last checkpoint is where every later start finds it; what `poll` has not told yet.
+
+        Raises CheckpointError when the last save failed.
+        """
+        self._settle()
+        if self._failures:
+            raise CheckpointError("the last checkpoint could not be saved; see the log")
+        if self._copier and self._newest:
+            self._copier.finish(Found(self._newest.path, self._newest.content))
+        news, self._news = self._news, []
+        return news[-1] if news else None
+
+    def give_time(self, seconds: float = 30.0) -> None:
+        """For a rank that is about to fail: a save under way may still become a checkpoint, if all ranks'
+        threads can finish it. No collective."""
+        if self._save:
+            self._save.wait(seconds)
+
+    def _settle(self) -> None:
+        """Wait for the save under way. Only here, where all ranks are, does its cost change the interval."""
+        if self._save:
+            self._save.wait()
+            self._take(self._save)
+        if self._failures:
+            self.last_step = None
+        if self._newest and (words := self._interval.learn(self._newest.measured)):
+            self._log(words)
+
+    def _take(self, save: Save) -> None:
+        self._save = None
+        if isinstance(save.result, Done):
+            self._newest, self._failures = save.result, 0
+            self._news.append(Committed(save.result.path, save.step))
+        else:
+            self._failures += 1
+            self._log(f"Checkpoint of step {save.step} could not be saved: {save.result}")
+
+    def _after(self, done: Done) -> None:
+        """In the save's thread, when the checkpoint exists."""
+        copying = self._copier.copying if self._copier else None
+        (self._local or self._shared).prune({copying} if copying is not None else set())
+        if self._copier and done.may_copy:
+            self._copier.start(Found(done.path, done.content))
+
+    def _asked(self) -> tuple[Tier, Found] | None:
+        """What resume_from names, if the run has not started from it yet."""
+        if self._config.resume_from is None:
+            return None
+        path = self._directory / Path(self._config.resume_from).expanduser()
+        asked = Asked(path, self._shared.root, self._ranks, self._log)
+        if not asked.is_new():
+            return None
+        tier, found = asked.find()
+        self._check_settings(found)
+        asked.follow(found)
+        if self._local:
+            self._local.drop_from(found.content.step)
+        return tier, found
+
+    def _check_settings(self, found: Found) -> None:
+        if found.content.config_digest != self._config.digest():
+            raise CheckpointError(
+                f"{found.path}: made with another preset, context_length, dataset or seed than this job's\n"
+                "  hint: restore those settings, or use another directory"
             )
-        position = Position(content.step, content.tokens, content.samples)
-        return Loaded(path, position, state[_rng_key()] if same_world else None)
+
+    def _shared_tier(self) -> Tier:
+        root = self._directory / Path(self._config.checkpoint_directory).expanduser()
+        beside = self._ranks.beside(root)
+        blind = [rank for rank, seen in enumerate(self._ranks.gather(0 in beside)) if not seen]
+        if blind:
+            raise CheckpointError(
+                f"checkpoint_directory: rank {blind[0]} does not see what rank 0 writes into "
+                f"{self._ranks.gather(root)[0]}\n"
+                "  hint: it must be on the shared file system; local_directory is for the nodes' own disks"
+            )
+        kept = Kept(self._config.keep_checkpoints, self._config.keep_every)
+        return Tier(root, kept, self._ranks, beside, self._log)
+
+    def _local_tier(self, directory: Path) -> tuple[Tier, Copier]:
+        """In a directory of this run: when the shared one was cleared, the old run must not come back."""
+        root = directory / self._ranks.first(functools.partial(_run_name, self._shared.root))
+        beside = self._ranks.beside(root)
+        kept = Kept(self._config.keep_local_checkpoints)
+        copying = Ranks(_COPY_TIMEOUT)
+        source = Tier(root, kept, copying, beside, self._log)
+        target = Tier(self._shared.root, self._shared.kept, copying, list(range(copying.world)), self._log)
+        limit = self._config.local_copy_mb_per_s
+        copier = Copier(source, target, copying, limit * 1e6 if limit else None, self._log)
+        return Tier(root, kept, self._ranks, beside, self._log), copier
 
 
-def _state(
-    model: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device, *, with_rng: bool = True
-) -> dict[str, Any]:
-    weights, moments = get_state_dict(model, optimizer)
-    state: dict[str, Any] = {"model": weights, "optimizer": moments}
-    if with_rng:
-        state[_rng_key()] = rng.capture(device)
-    return state
-
-
-def _rng_key() -> str:
-    # a key of its own for each rank: the library keeps one copy of what several ranks save under one name
-    return f"rng_{dist.get_rank()}"
-
-
-def _own_entries(directory: Path) -> dict[str, manifest.FileEntry]:
-    """Each rank hashes what it wrote itself; the first also what belongs to all."""
-    rank = dist.get_rank()
-    mine = [p for p in directory.iterdir() if p.name.startswith(f"__{rank}_")]
-    if rank == 0:
-        mine.append(directory / ".metadata")
-    return {path.name: manifest.entry(path) for path in mine}
-
-
-def _all_files(mine: dict[str, manifest.FileEntry]) -> dict[str, manifest.FileEntry]:
-    return {name: found for part in _gather(mine) for name, found in part.items()}
-
-
-def _faults(path: Path, content: Manifest) -> list[str]:
-    """Faults of the whole checkpoint; the files are shared out over the ranks, since hashing takes time."""
-    names = sorted(content.files)[dist.get_rank() :: dist.get_world_size()]
-    return [fault for part in _gather(manifest.faults(path, content, names)) for fault in part]
-
-
-def _gather(value: T) -> list[T]:
-    parts: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(parts, value)
-    return parts
-
-
-def _from_first(work: Callable[[], T]) -> T:
-    """Do something on the first rank only, and give every rank the result or the error."""
-    box: list[Any] = [None]
-    if dist.get_rank() == 0:
-        try:
-            box[0] = (work(), None)
-        except (OSError, ValueError) as error:
-            box[0] = (None, f"{type(error).__name__}: {error}")
-    dist.broadcast_object_list(box)
-    result, trouble = box[0]
-    if trouble is not None:
-        raise CheckpointError(trouble)
-    return result  # type: ignore[no-any-return]  # what work() returned
+def _run_name(root: Path) -> str:
+    path = root / "run-name"
+    if not path.exists():
+        replace_text(path, secrets.token_hex(8) + "\n")
+    return path.read_text(encoding="utf-8").strip()

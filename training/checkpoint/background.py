@@ -1,0 +1,133 @@
+"""One save under way: a thread writes, hashes and commits the staged state while training goes on."""
+
+from __future__ import annotations
+
+import platform
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.distributed.checkpoint import state_dict_saver
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.filesystem import FileSystemWriter
+
+from training.checkpoint import manifest
+from training.checkpoint.group import Ranks, words
+from training.checkpoint.interval import Measured
+from training.checkpoint.manifest import CheckpointError, FileEntry, Manifest
+from training.checkpoint.state import Position
+from training.checkpoint.tier import METADATA, Tier
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a rank tells the others once its files are written."""
+
+    files: dict[str, FileEntry]
+    measured: Measured
+    may_copy: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to save: the staged state, its place in the run, and what the manifest says besides."""
+
+    state: dict[str, Any]
+    position: Position
+    size: int
+    digest: str
+    model: dict[str, Any]
+    stall: float
+    step_seconds: float
+    may_copy: bool
+
+
+@dataclass(frozen=True)
+class Done:
+    """A committed checkpoint, and what the ranks reported of it; the same on every rank."""
+
+    path: Path
+    content: Manifest
+    measured: Measured
+    may_copy: bool
+
+
+class Save:
+    """A save in its thread. `result` is Done or the reason of a failure once `running` is false."""
+
+    def __init__(self, job: Job, tier: Tier, ranks: Ranks, after: Callable[[Done], None]) -> None:
+        self._job, self._tier, self._ranks, self._after = job, tier, ranks, after
+        self._began = time.monotonic()
+        self.result: Done | str | None = None
+        self._thread = threading.Thread(target=self._run, name="checkpoint-save", daemon=True)
+        self._thread.start()
+
+    @property
+    def step(self) -> int:
+        """The step that is saved."""
+        return self._job.position.step
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread is at work."""
+        return self._thread.is_alive()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Return when the save has ended, well or not, or after so many seconds."""
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        try:
+            done = self._save()
+            self._after(done)
+            self.result = done
+        except CheckpointException as error:  # no Exception: the library tells what went wrong on each rank
+            self._fail(words(error))
+        except Exception as error:  # whatever it is: the checkpoints before this one are untouched
+            self._fail(str(error) if isinstance(error, CheckpointError) else repr(error))
+
+    def _fail(self, reason: str) -> None:
+        self._tier.abandon(self.step)
+        self.result = reason
+
+    def _save(self) -> Done:
+        position = self._job.position
+        self._tier.demand_space(self._job.size, f"the checkpoint of step {position.step}")
+        aside = self._tier.begin(position.step)
+        # the library tells every rank when writing failed on one
+        writer = FileSystemWriter(aside)
+        state_dict_saver.save(self._job.state, storage_writer=writer, process_group=self._ranks.group)
+        reports = self._ranks.everywhere(lambda: self._report(aside))
+        content = self._manifest({name: each for part in reports for name, each in part.files.items()})
+        path = self._tier.commit(content)
+        slowest = Measured(
+            max(each.measured.stall for each in reports),
+            max(each.measured.save for each in reports),
+            reports[0].measured.step,
+        )
+        return Done(path, content, slowest, all(each.may_copy for each in reports))
+
+    def _report(self, aside: Path) -> Report:
+        """Each rank hashes what it wrote itself; the first also what belongs to all."""
+        mine = [path for path in aside.iterdir() if path.name.startswith(f"__{self._ranks.rank}_")]
+        if self._ranks.rank == 0:
+            mine.append(aside / METADATA)
+        files = {path.name: manifest.entry(path) for path in mine}
+        took = time.monotonic() - self._began
+        return Report(files, Measured(self._job.stall, took, self._job.step_seconds), self._job.may_copy)
+
+    def _manifest(self, files: dict[str, FileEntry]) -> Manifest:
+        return Manifest(
+            step=self._job.position.step,
+            tokens=self._job.position.tokens,
+            samples=self._job.position.samples,
+            world=self._ranks.world,
+            config_digest=self._job.digest,
+            files=files,
+            versions={"torch": str(torch.__version__), "python": platform.python_version()},
+            model=self._job.model,
+        )

@@ -1,0 +1,106 @@
+"""Copying a checkpoint from the nodes' disks to the shared directory while training goes on.
+
+Each rank copies its share of the files, no faster than it may; what is read is held against the manifest on
+the way, and the copy is committed there like any other checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import xxhash
+
+from training.checkpoint.group import Ranks
+from training.checkpoint.manifest import CheckpointError, FileEntry
+from training.checkpoint.tier import Found, Tier
+
+_BLOCK = 4 * 1024 * 1024
+
+
+def copy(source: Path, target: Path, expected: FileEntry, bytes_per_second: float | None) -> None:
+    """Copy a file and flush it. Raises CheckpointError if it is not what it was written as."""
+    digest, began, done = xxhash.xxh3_128(), time.monotonic(), 0
+    with source.open("rb", buffering=0) as file, target.open("wb", buffering=0) as out:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+            out.write(block)
+            done += len(block)
+            if bytes_per_second:
+                time.sleep(max(0.0, began + done / bytes_per_second - time.monotonic()))
+        os.fsync(out.fileno())
+    if (target.stat().st_size, digest.hexdigest()) != (expected.size, expected.xxh3):
+        raise CheckpointError(f"{source} is damaged: it was not copied")
+
+
+class Copier:
+    """Copies one checkpoint at a time, in a thread. `ranks` is a group that only this thread uses; `target`
+    is made with it, and so is `source`."""
+
+    def __init__(
+        self, source: Tier, target: Tier, ranks: Ranks, rate: float | None, log: Callable[[str], None]
+    ) -> None:
+        self._source, self._target, self._ranks, self._rate, self._log = source, target, ranks, rate, log
+        self._thread: threading.Thread | None = None
+        self.copying: int | None = None
+        """Step of the checkpoint that is being copied; it may not be removed from the nodes."""
+        self.copied: int | None = None
+        """Step of the last one copied."""
+        self.trouble: str | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether another one can be taken on."""
+        return self._thread is None or not self._thread.is_alive()
+
+    def went_on_from(self, found: Found, *, on_nodes: bool) -> None:
+        """The run goes on from this checkpoint: it stays, and is copied if it was found on the nodes."""
+        self._target.verified = found.content.step
+        if on_nodes:
+            self.start(found)
+
+    def start(self, found: Found) -> threading.Thread:
+        """Begin to copy; every rank does at the same save."""
+        self.copying, self.trouble = found.content.step, None
+        self._thread = threading.Thread(target=self._run, args=(found,), name="checkpoint-copy", daemon=True)
+        self._thread.start()
+        return self._thread
+
+    def finish(self, found: Found) -> None:
+        """Wait until a checkpoint, the newest, is copied. Raises CheckpointError if it cannot be."""
+        if self._thread:
+            self._thread.join()
+        if self.copied != found.content.step:
+            self.start(found).join()
+        if self.trouble:
+            raise CheckpointError(self.trouble)
+
+    def _run(self, found: Found) -> None:
+        try:
+            path = self._copy(found)
+        except Exception as error:  # whatever it is, training goes on: the checkpoint is on the nodes
+            self.trouble = f"Checkpoint of step {found.content.step} is on the nodes only: {error}"
+            self._target.abandon(found.content.step)
+            self._log(self.trouble)
+        else:
+            self.copied = found.content.step
+            self._log(f"Checkpoint copied to {path}")
+        finally:
+            self.copying = None
+
+    def _copy(self, found: Found) -> Path:
+        files = self._source.share(found)
+        self._target.demand_space(found.content.size, f"the checkpoint of step {found.content.step}")
+        aside = self._target.begin(found.content.step)
+
+        def copy_share() -> None:
+            for name, expected in files.items():
+                copy(found.path / name, aside / name, expected, self._rate)
+
+        self._ranks.everywhere(copy_share)
+        path = self._target.commit(found.content)
+        self._target.prune(set())
+        return path

@@ -1,0 +1,135 @@
+"""Finding the checkpoint to go on from, verifying it, and loading it. Every function is a collective."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.distributed.checkpoint import state_dict_loader
+from torch.distributed.checkpoint.api import CheckpointException
+
+from training.checkpoint import manifest, retention, state
+from training.checkpoint.group import Ranks, words
+from training.checkpoint.manifest import CheckpointError
+from training.checkpoint.retention import Kept
+from training.checkpoint.state import Position
+from training.checkpoint.tier import Found, Tier
+from training.runstate import replace_text
+
+_FOLLOWED = "resumed-from.json"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What came out of a checkpoint besides the weights; `rng` is None when the number of ranks differs."""
+
+    path: Path
+    position: Position
+    rng: dict[str, torch.Tensor] | None
+
+
+def newest_good(tiers: Sequence[Tier], log: Callable[[str], None]) -> tuple[Tier, Found] | None:
+    """The newest checkpoint that verifies, by step; of one step the one in the tier that comes first.
+
+    Bad ones are set aside. None when there never was one. Raises CheckpointError when there were checkpoints
+    and all are bad.
+    """
+    while candidates := [(tier, found) for tier in tiers if (found := tier.newest())]:
+        tier, found = max(candidates, key=lambda candidate: candidate[1].content.step)
+        if reasons := tier.faults(found):
+            tier.set_aside(found, "; ".join(reasons))
+            continue
+        return tier, found
+    if any([tier.any_set_aside() for tier in tiers]):
+        raise CheckpointError(
+            f"{tiers[-1].root}: every checkpoint is bad; the reasons are in {tiers[-1].root}/set-aside\n"
+            "  hint: put a good checkpoint back, or remove set-aside to train from the start"
+        )
+    return None
+
+
+class Asked:
+    """The checkpoint that `resume_from` names. It is followed once: later starts go on from the run's own."""
+
+    def __init__(self, path: Path, root: Path, ranks: Ranks, log: Callable[[str], None]) -> None:
+        self._path, self._root, self._ranks, self._log = path, root, ranks, log
+        self._note = root / _FOLLOWED
+
+    def is_new(self) -> bool:
+        """Whether this run has not started from it yet. Raises CheckpointError where it is missing."""
+        return self._ranks.first(self._is_new)
+
+    def find(self) -> tuple[Tier, Found]:
+        """The checkpoint, or the newest good one of a directory of them; nothing there is changed.
+
+        Raises CheckpointError where none is good.
+        """
+        tier = Tier(self._path.parent, Kept(2), self._ranks, list(range(self._ranks.world)), self._log)
+        for found in self._ranks.first(self._readable):
+            if not (reasons := tier.faults(found)):
+                return tier, found
+            self._log(f"Checkpoint {found.path} is bad ({'; '.join(reasons)})")
+        raise CheckpointError(
+            f"resume_from: {self._path} holds no good checkpoint\n  hint: name another one, see the log"
+        )
+
+    def follow(self, found: Found) -> None:
+        """Note that the run starts from it; the run's own later checkpoints are put aside."""
+        self._ranks.first(lambda: self._follow(found))
+
+    def _is_new(self) -> bool:
+        if not self._path.is_dir():
+            raise CheckpointError(
+                f"resume_from: {self._path} does not exist\n"
+                "  hint: name a checkpoint (step-NNNNNNNN) or a directory that holds some"
+            )
+        if not retention.committed(self._root) or not self._note.exists():
+            return True
+        return bool(json.loads(self._note.read_text(encoding="utf-8")) != str(self._path))
+
+    def _readable(self) -> list[Found]:
+        readable = []
+        for path in list(retention.committed(self._path).values()) or [self._path]:
+            try:
+                readable.append(Found(path, manifest.read(path)))
+            except ValueError as error:
+                self._log(f"Checkpoint {path} is bad ({error})")
+        return readable
+
+    def _follow(self, found: Found) -> None:
+        for step, path in retention.committed(self._root).items():
+            if step >= found.content.step and not path.samefile(found.path):
+                reason = f"resume_from went to step {found.content.step}, {found.path}"
+                retention.set_aside(path, reason)
+        replace_text(self._note, json.dumps(str(self._path)) + "\n")
+
+
+def load(
+    tier: Tier,
+    found: Found,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    device: torch.device,
+    ranks: Ranks,
+    log: Callable[[str], None],
+) -> Loaded:
+    """Load a checkpoint that has been verified."""
+    content = found.content
+    log(f"Loading checkpoint from {found.path}")
+    same_world = content.world == ranks.world
+    into = state.capture(model, optimizer, device, ranks.rank if same_world else None)
+    try:
+        state_dict_loader.load(into, storage_reader=tier.reader(found), process_group=ranks.group)
+    except CheckpointException as error:  # it is no Exception
+        raise CheckpointError(f"{found.path}: {words(error)}") from None
+    state.put_back(model, optimizer, into)
+    tier.done_reading()
+    log(f"Checkpoint loaded from {found.path}")
+    if not same_world:
+        log(f"{content.world} ranks saved it and {ranks.world} go on: dropout is seeded anew")
+    position = Position(content.step, content.tokens, content.samples)
+    return Loaded(found.path, position, into[state.rng_key(ranks.rank)] if same_world else None)

@@ -1,0 +1,116 @@
+"""Which checkpoints stay and how the others go, and putting bad ones aside. No torch here.
+
+Whatever goes is renamed first: a directory half removed must not be taken for a checkpoint that was damaged.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from training.runstate import replace_text
+
+_COMMITTED = re.compile(r"step-(\d{8,})")
+UNFINISHED = ".writing-"
+_LEAVING = ".removing-"
+_VIEW = ".view-"
+_SET_ASIDE = "set-aside"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What stays: the newest few, and the first one in every so many steps (0: no others)."""
+
+    newest: int
+    every: int = 0
+
+    def __post_init__(self) -> None:
+        if self.newest < 2:
+            raise ValueError("keep must be 2 or more: the newest checkpoint may be damaged")
+
+    def among(self, steps: Collection[int]) -> set[int]:
+        """The steps to keep of those there are."""
+        keep = set(sorted(steps)[-self.newest :])
+        if self.every:
+            blocks: dict[int, int] = {}
+            for step in sorted(steps):
+                blocks.setdefault(step // self.every, step)
+            keep |= {step for block, step in blocks.items() if block > 0}
+        return keep
+
+
+def directory_name(step: int) -> str:
+    """Name of a committed checkpoint."""
+    return f"step-{step:08d}"
+
+
+def committed(root: Path) -> dict[int, Path]:
+    """Checkpoints in a directory by step, newest first; whatever else lies there is left out.
+
+    The step counts, not how wide it is written, and no time of a file.
+    """
+    if not root.is_dir():
+        return {}
+    found = [(match, path) for path in root.iterdir() if (match := _COMMITTED.fullmatch(path.name))]
+    steps = {int(match[1]): path for match, path in found if path.is_dir() and not path.is_symlink()}
+    return dict(sorted(steps.items(), reverse=True))
+
+
+def prune(root: Path, kept: Kept, spared: Collection[int] = ()) -> tuple[list[str], list[str]]:
+    """Remove what need not stay; returns the names removed, and what could not be removed with the reason.
+
+    Trouble with an old checkpoint is not a reason to stop training.
+    """
+    removed, troubles = [], []
+    there = committed(root)
+    keep = kept.among(there) | set(spared)
+    for step, path in there.items():
+        if step not in keep:
+            try:
+                remove(path)
+                removed.append(path.name)
+            except OSError as error:
+                troubles.append(f"{path.name} cannot be removed: {error}")
+    return removed, troubles
+
+
+def remove(directory: Path) -> None:
+    """Remove a checkpoint."""
+    leaving = directory.with_name(_LEAVING + directory.name)
+    shutil.rmtree(leaving, ignore_errors=True)
+    directory.rename(leaving)
+    shutil.rmtree(leaving)
+
+
+def remove_unfinished(root: Path) -> list[str]:
+    """Remove what killed saves, loads and prunings left; returns the names."""
+    left = [path for path in root.glob(".*") if path.name.startswith((UNFINISHED, _LEAVING, _VIEW))]
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+    return [path.name for path in left]
+
+
+def view(root: Path, rank: int) -> Path:
+    """An empty directory in which a rank puts together what it loads."""
+    path = root / f"{_VIEW}{rank}"
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
+
+
+def set_aside(directory: Path, reason: str) -> Path:
+    """Move a bad checkpoint out of the way, with the reason beside it, so that it is never tried again."""
+    target = directory.parent / _SET_ASIDE / directory.name
+    target.parent.mkdir(exist_ok=True)
+    shutil.rmtree(target, ignore_errors=True)
+    directory.rename(target)
+    replace_text(target.with_suffix(".reason.txt"), reason + "\n")
+    return target
+
+
+def any_set_aside(root: Path) -> bool:
+    """Whether a bad checkpoint was found here before."""
+    return any((root / _SET_ASIDE).glob("step-*"))
