@@ -43,8 +43,6 @@ from training.speed import ForwardTimer
 from training.step import Stepper
 from training.stop import Stop
 
-_LAST_SAVE_SECONDS = 60.0
-
 
 class Trainer:
     """One rank of a run; dist must be initialised."""
@@ -126,7 +124,7 @@ class Trainer:
     def after_step(self) -> Stop | None:
         """Report, and evaluate and save where it is time; whether to stop now."""
         stop = self._hear_these(self._answers)
-        self._note_committed(self.checkpoints.poll())
+        self._hear_of_saves()
         step = self.position.step
         if self.config.validate_every and step % self.config.validate_every == 0:
             stop = self._evaluate() or stop
@@ -227,18 +225,23 @@ class Trainer:
 
     def _finish_save(self) -> None:
         with self.phases.within("save"):
-            self._note_committed(self.checkpoints.finish())
+            committed = self.checkpoints.finish()
+        if committed is not None:
+            self._note_committed(committed)
 
     def _let_save_end(self) -> None:
         """After an error of this rank: what is being written is of a step before, and good."""
         self.phases.enter("save")
-        self.checkpoints.wait(_LAST_SAVE_SECONDS)
-        self._note_committed(self.checkpoints.poll())
+        self.checkpoints.give_time()
+        self._hear_of_saves()
 
-    def _note_committed(self, committed: Committed | None) -> None:
-        if committed is not None:
-            self.log(f"Checkpoint saved to {committed.path}")
-            self.attempt.note(step=committed.step, checkpoint=committed.path.name)
+    def _hear_of_saves(self) -> None:
+        while committed := self.checkpoints.poll():
+            self._note_committed(committed)
+
+    def _note_committed(self, committed: Committed) -> None:
+        self.log(f"Checkpoint saved to {committed.path}")
+        self.attempt.note(step=committed.step, checkpoint=committed.path.name)
 
     def _make(self) -> None:
         """The model, its optimizer, and what takes the steps."""

@@ -6,6 +6,7 @@ Standard library only, since the launcher uses it too. run_state.json is replace
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -68,6 +69,15 @@ def append_line(path: Path, content: dict[str, Any]) -> None:
     """Add one JSON line in a single write."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(content) + "\n")
+
+
+def end_last_line(path: Path) -> None:
+    """End a line that a kill or a full disk cut short, so that the next one is not lost with it."""
+    with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
+        if file.seek(0, os.SEEK_END) > 0:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
 
 
 def write_failure(run_directory: Path, rank: int, error: str, *, from_a_peer: bool) -> None:

@@ -1,0 +1,88 @@
+"""What the loop notices by itself: a loss that is no number, a slow rank, memory that grows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.training import ranks
+from tests.training.conftest import write_job
+from tests.training.test_resume import state
+from training import runstate
+
+ACCUMULATED = {"gradient_accumulation": 2, "train_batch_size": 1, "validate_every": 0, "checkpoint_every": 4}
+EXACT = {"precision": "fp32", "attention_dropout": 0.0, "residual_dropout": 0.0, "embedding_dropout": 0.0}
+
+
+def test_a_loss_that_is_no_number_ends_the_run_and_is_never_saved(tmp_path: Path) -> None:
+    directory = write_job(tmp_path, checkpoint_every=1)
+    assert ranks.train(directory, 2, "not_a_number_on_rank_1") == [1, 1]
+    error = "NonFiniteError: step 7: the loss is nan on rank 1"
+    assert runstate.first_failure(directory / "run") == error
+    left = state(directory)
+    assert (left["status"], left["reason"], left["checkpoint"]) == ("failed", error, "step-00000006")
+    assert sorted(ranks.metrics(directory)) == list(range(1, 7))
+    assert "Traceback" not in ranks.log(directory)
+    assert not (directory / "checkpoints" / "step-00000007").exists()
+
+
+def test_read_a_step_late_it_is_not_saved_either(tmp_path: Path) -> None:
+    directory = write_job(tmp_path, checkpoint_every=7)
+    assert ranks.train(directory, 2, "late_and_not_a_number") == [1, 1]
+    assert "step 7: the loss is nan on rank 1" in str(runstate.first_failure(directory / "run"))
+    assert state(directory)["checkpoint"] is None and not list((directory / "checkpoints").glob("step-*"))
+
+
+def test_without_the_check_it_would_be_saved(tmp_path: Path) -> None:
+    directory = write_job(tmp_path, checkpoint_every=1)
+    assert ranks.train(directory, 2, "unchecked_not_a_number") == [0, 0]
+    assert (directory / "checkpoints" / "step-00000012").exists()
+
+
+def test_a_slow_rank_is_named(tmp_path: Path) -> None:
+    directory = write_job(tmp_path, compare_every=6, validate_every=0)
+    assert ranks.train(directory, 2, "rank_1_slow") == [0, 0]
+    found = re.findall(r"^Rank (\d) is slow: its forward pass takes (\d\.\d+) s", ranks.log(directory), re.M)
+    assert [rank for rank, _ in found] == ["1", "1"]
+    assert ranks.metrics(directory)[6]["slow_ranks"] == [1]
+    assert ranks.metrics(directory)[5]["slow_ranks"] == []
+
+
+def test_no_rank_of_an_even_run_is_named(finished: Path) -> None:
+    assert "is slow" not in ranks.log(finished)
+
+
+def test_evaluating_every_two_steps_takes_no_more_memory(tmp_path: Path) -> None:
+    directory = write_job(tmp_path, num_steps=40, validate_every=2, checkpoint_every=40, log_every=40)
+    assert ranks.train(directory, 2, "noting_memory") == [0, 0]
+    for rank in (0, 1):
+        noted = re.findall(r"^memory (\d+) (\d+) (\d+)$", ranks.log(directory, rank), re.M)
+        assert len(noted) == 21, "one before the first step"
+        memory, threads, children = zip(*(tuple(map(int, line)) for line in noted), strict=True)
+        assert max(memory[10:]) - memory[5] < 3_000, "in KiB"
+        assert len(set(threads[2:])) == 1 and len(set(children)) == 1
+    assert ranks.log(directory).index("First validation") < ranks.log(directory).index("Batch 0 Loss")
+
+
+def test_a_run_of_accumulated_batches_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    whole, broken = (write_job(tmp_path / name, **ACCUMULATED) for name in ("whole", "broken"))
+    assert ranks.train(whole, 2) == [0, 0]
+    assert ranks.train(broken, 2, "failing_at_step_6") == [1, 1]
+    assert ranks.train(broken, 2) == [0, 0]
+    assert ranks.numbers(broken, 2, 1) == ranks.numbers(whole, 1, 5)
+    assert ranks.metrics(whole)[12]["tokens"] == 12 * 2 * 2 * 32
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_more_batches_or_more_ranks_are_the_same_training(tmp_path: Path, broken: bool) -> None:
+    common = {**EXACT, "train_batch_size": 1, "validate_every": 0, "checkpoint_every": 100, "num_steps": 6}
+    one = write_job(tmp_path / "one", **common, gradient_accumulation=2)
+    two = write_job(tmp_path / "two", **common)
+    change = "accumulating_the_same_batch" if broken else ""
+    assert ranks.train(one, 1, change) == [0] and ranks.train(two, 2) == [0, 0]
+    left, right = ranks.metrics(one), ranks.metrics(two)
+    close = all(left[step]["loss"] == pytest.approx(right[step]["loss"], abs=1e-6) for step in range(1, 7))
+    norms = all(left[s]["grad_norm"] == pytest.approx(right[s]["grad_norm"], rel=1e-4) for s in range(1, 7))
+    assert (close and norms) is not broken
