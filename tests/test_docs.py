@@ -1,4 +1,4 @@
-"""The documentation: links lead somewhere, every page is on the map, figures are those of the code."""
+"""The documentation: links lead somewhere, every page is on the map."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-
-from training.data.samples import SHIPPED, SampleIndex
-from unbroken.config import TrainingConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 MAP = ROOT / "docs/README.md"
@@ -42,16 +39,3 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_every_page_is_on_the_map() -> None:
     linked = {target for page in (MAP, ROOT / "docs/decisions/README.md") for target, _ in targets(page)}
     assert {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - linked == {MAP}
-
-
-def test_what_the_deployment_guide_says_of_the_default_job() -> None:
-    """It has too little text for a step of 32 ranks, and enough for nine with 2048 tokens a sample."""
-    defaults, text = TrainingConfig(), (ROOT / "docs/guides/deploy-to-aws.md").read_text(encoding="utf-8")
-    assert f"{SHIPPED.stat().st_size:,} bytes" in text
-
-    def steps(context_length: int) -> int:
-        index = SampleIndex(SHIPPED, context_length, defaults.seed)
-        return index.num_samples * defaults.num_epochs // 32
-
-    assert (steps(defaults.context_length), steps(2048)) == (0, 9)
-    assert "context_length: 2048" in text and "nine steps on 32 GPUs" in text
