@@ -28,10 +28,12 @@ from torch.multiprocessing.spawn import spawn
 from torch.utils.checkpoint import checkpoint
 from transformers.models.mistral.modeling_mistral import MistralForCausalLM
 
+from training import attempt
 from training.config import JobConfig, load
 from training.loop import Trainer
 from training.model.build import hugging_face_config, layers
 from training.model.shape import choose
+from training.stop import StopWish
 
 JOB = {
     "preset": "tiny",
@@ -39,8 +41,8 @@ JOB = {
     "hidden_size": 256,
     "intermediate_size": 768,
     "num_hidden_layers": 4,
-    "context_length": 512,
-    "train_batch_size": 2,
+    "context_length": 256,
+    "train_batch_size": 1,
     "precision": "fp32",
     "attention_dropout": 0.0,
     "residual_dropout": 0.0,
@@ -85,7 +87,8 @@ def compare(rank: int, world: int, folder: str, steps: int) -> None:
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=world)
     config = load(directory / "job.yaml")
     bare = Bare(config, world)
-    trainer = Trainer(config, directory, torch.device("cpu"), "")
+    environment = {"RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(world)}
+    trainer = Trainer(config, torch.device("cpu"), attempt.begin(config, directory, StopWish(), environment))
     trainer.start()
     size = (config.train_batch_size, config.context_length + 1)
     pairs = []
@@ -94,7 +97,8 @@ def compare(rank: int, world: int, folder: str, steps: int) -> None:
         marks = [time.perf_counter()]
         bare.step(ids)
         marks.append(time.perf_counter())
-        trainer.after_step(trainer.step())
+        trainer.step()
+        trainer.after_step()
         marks.append(time.perf_counter())
         pairs.append((marks[1] - marks[0], marks[2] - marks[1]))
     if rank == 0:
@@ -114,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(description="Compare the trainer's step with a bare FSDP2 loop's")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=30)
     options = parser.parse_args(arguments)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:
