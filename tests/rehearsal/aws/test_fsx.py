@@ -107,14 +107,27 @@ def test_a_file_system_changes_in_place_or_not_at_all(stacks: Stacks, client: Cl
         return vpc() | {"FileSystem": made}
 
     made = stacks.create(sized(2400), {"Id": ref("FileSystem")})
-    grown = stacks.update(made.name, sized(4800, PerUnitStorageThroughput=500), {"Id": ref("FileSystem")})
+    grown = stacks.update(made.name, sized(4800), {"Id": ref("FileSystem")})
     assert (grown.status, grown.outputs) == ("UPDATE_COMPLETE", made.outputs)
     [seen] = client("fsx").describe_file_systems(FileSystemIds=[made.outputs["Id"]])["FileSystems"]
     assert seen["StorageCapacity"] == 4800
-    assert seen["LustreConfiguration"]["PerUnitStorageThroughput"] == 500
-    for wrong in (sized(2400), sized(4800, DeploymentType="PERSISTENT_1", PerUnitStorageThroughput=100)):
+    for wrong in (sized(2400), sized(4800, EfaEnabled=True)):
         assert stacks.update(made.name, wrong).status == "UPDATE_ROLLBACK_COMPLETE"
     stacks.delete(made.name)
+
+
+@pytest.mark.behaviour("HP231")
+def test_another_deployment_type_is_another_file_system(stacks: Stacks, client: Client) -> None:
+    outputs = {"Id": ref("FileSystem")}
+    made = stacks.create(vpc() | {"FileSystem": file_system()}, outputs)
+    other = file_system(DeploymentType="PERSISTENT_1", PerUnitStorageThroughput=100)
+    changed = stacks.update(made.name, vpc() | {"FileSystem": other}, outputs)
+    assert changed.status == "UPDATE_COMPLETE", changed.reasons
+    assert any("requires the creation of a new physical resource" in reason for reason in changed.reasons)
+    [left] = client("fsx").describe_file_systems()["FileSystems"]
+    assert left["FileSystemId"] == changed.outputs["Id"] != made.outputs["Id"]
+    assert left["LustreConfiguration"]["DeploymentType"] == "PERSISTENT_1"
+    assert stacks.delete(made.name).status == "DELETE_COMPLETE"
 
 
 def test_a_wrong_size_fails_the_stack(stacks: Stacks) -> None:

@@ -39,7 +39,7 @@ from unbroken.rehearsal.aws.ec2 import resources as ec2_resources
 from unbroken.rehearsal.aws.fsx import api as fsx_api
 from unbroken.rehearsal.aws.fsx import resources as fsx_resources
 from unbroken.rehearsal.aws.fsx.service import Fsx
-from unbroken.rehearsal.aws.handlers import Amendment, Handler, amend, register
+from unbroken.rehearsal.aws.handlers import Amendment, Handler, amend, register, replace_by_nested_properties
 
 START_SECONDS = 20.0
 POLL_SECONDS = 0.02
@@ -76,6 +76,7 @@ class EmbeddedAws:
         wire.install("fsx", fsx_api.TARGET_PREFIX, fsx_api.FsxApi(self.fsx))
         register(self._handlers(), self.region)
         amend(self._amendments(), self.region)
+        replace_by_nested_properties()
 
     def _handlers(self) -> list[Handler]:
         """CloudFormation's types that are ours."""

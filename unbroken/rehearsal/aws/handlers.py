@@ -14,6 +14,8 @@ import ministack.services.cloudformation.provisioners as provisioners
 import ministack.services.cloudformation.stacks as stacks
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
+from unbroken.catalog import replacement
+
 Properties = Mapping[str, Any]
 
 
@@ -78,9 +80,36 @@ def _register_schema(type_name: str, region: str) -> None:
 
 
 def create_only(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """The top-level properties whose change replaces the resource (nested ones are left to the handler)."""
+    """The top-level properties whose change replaces the resource."""
     paths = [path.split("/") for path in schema.get("createOnlyProperties", ())]
     return tuple(path[2] for path in paths if len(path) == 3)
+
+
+def replace_by_nested_properties() -> None:
+    """Have ministack replace a resource for a nested property too, as in AWS's service specification.
+
+    Its own tables, and the resource schemas, have top-level properties only.
+    """
+    original = provisioners._replacing_change
+
+    def replacing_change(resource_type: str, old: Properties, new: Properties) -> bool:
+        return bool(original(resource_type, old, new)) or _replaced_inside(resource_type, old, new)
+
+    for module in (provisioners, stacks):
+        module._replacing_change = replacing_change
+
+
+def _replaced_inside(resource_type: str, old: Properties, new: Properties) -> bool:
+    paths = replacement.properties(resource_type) if resource_type in replacement.TYPES else ()
+    nested = (path for path in paths if "." in path)
+    return any(_at(path, old) != _at(path, new) for path in nested)
+
+
+def _at(path: str, properties: Properties) -> Any:
+    found: Any = properties
+    for step in path.split("."):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found
 
 
 def _run_on_threads(types: frozenset[str]) -> None:
