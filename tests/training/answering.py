@@ -36,8 +36,9 @@ def ask(jobs: dict[str, dict[str, object]], folder: Path, env: dict[str, str]) -
 
 
 def _answer(directory: Path, settings: dict[str, object]) -> tuple[int, str, list[str]]:
-    from training.data import check
+    from training.data import check, writer
 
+    writer._WAIT_SECONDS = 0.01
     os.environ["HF_TOKEN"] = str(settings.pop("HF_TOKEN", ""))
     directory.mkdir()
     (directory / "job.yaml").write_text(yaml.safe_dump(settings))

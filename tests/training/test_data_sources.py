@@ -147,8 +147,8 @@ def numbers_seen(directory: Path) -> list[int]:
 
 @pytest.fixture(scope="module")
 def story(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """One run on C4 over restarts with 4, 3, 2 and 4 ranks. The dataset's second file does not come before the
-    last start."""
+    """One run on C4 over restarts with 4, 3, 2 and 4 ranks. Until the last start, the dataset's second file
+    does not come."""
     directory = tmp_path_factory.mktemp("story")
     hub.requests.clear()
     hub.held.add("en/c4-train.00001-of-00002.json.gz")
@@ -185,7 +185,7 @@ def test_a_whole_index_needs_no_hub(story: dict[str, Any], monkeypatch: pytest.M
     from training.config import load
     from training.data import opening
 
-    monkeypatch.setattr(opening.subprocess, "Popen", None)
+    monkeypatch.setattr("training.data.opening.subprocess.Popen", None)
     path = story["directory"] / "job.yaml"
     assert opening.begin(load(path), path) is None
     assert opening.open_samples(load(path), path.parent, 384).num_samples
@@ -263,6 +263,20 @@ def test_a_mistake_is_one_error_before_the_ranks_start(told: dict[str, Any], mis
     assert said.count("hint:") == 1 and "Traceback" not in said
     assert not [name for name in left if name.startswith(("shard", "source"))]
     assert set(left) <= {"job.yaml", "data"}
+
+
+def test_a_hub_that_is_busy_is_asked_again(hub: Hub, tmp_path: Path) -> None:
+    """Twice it answers 429: too many requests; the process waits and does not give up."""
+    hub.refusing = 2
+    code, said, _left = ask({"busy": settings_of({})}, tmp_path, environment(hub, tmp_path))["busy"]
+    assert code == 0 and said.count("429") == 2, said
+    assert hub.refusing == 0
+
+
+def test_a_hub_that_is_gone_is_said(tmp_path: Path) -> None:
+    code, said, left = ask({"gone": settings_of({})}, tmp_path, environment(None, tmp_path))["gone"]
+    assert code == 2 and said.count("; again in") == 4 and "hint: see whether the hub can be reached" in said
+    assert set(left) == {"data", "job.yaml"}
 
 
 def test_with_the_right_token_all_is_well(told: dict[str, Any]) -> None:

@@ -12,5 +12,9 @@ class DataError(ValueError):
         self.hint = hint
 
 
+class NoAnswer(DataError):
+    """The hub, or the way to it, did not answer as it does on a good day; another try may help."""
+
+
 class TooLittleText(DataError):
     """The text does not hold enough samples to train and validate on."""

@@ -48,9 +48,9 @@ class Index:
         return self._before(last) + self._shards[last].tokens if self._shards else 0
 
     def refresh(self) -> None:
-        """Look for shards that have been committed since."""
+        """Look for shards that have been committed, or made anew, since."""
         total = shards.read_total(self.directory)  # asked first: the last shard is there then
-        while (shard := shards.read_shard(self.directory, len(self._shards))) is not None:
+        while (shard := shards.read_sound(self.directory, len(self._shards))) is not None:
             self._shards.append(shard)
         self._complete = total == len(self._shards)
 

@@ -123,6 +123,14 @@ def read_shard(directory: Path, number: int) -> Shard | None:
         return None
 
 
+def read_sound(directory: Path, number: int) -> Shard | None:
+    """A committed shard whose file is there with its size; None where it is not, or is being made anew."""
+    shard = read_shard(directory, number)
+    if shard is None or fault_of(shard_path(directory, number), shard, only_size=True):
+        return None
+    return shard
+
+
 def read_total(directory: Path) -> int | None:
     """How many shards a complete index has; None while it is not."""
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from training.data.described import Described
-from training.data.errors import DataError
+from training.data.errors import DataError, NoAnswer
 from training.model import published
 
 _KINDS = {".txt": "text", ".text": "text", ".jsonl": "json", ".json": "json", ".parquet": "parquet"}
@@ -53,7 +53,7 @@ def revision_of(described: Described) -> str:
         message = f"dataset: the hub has no {described.dataset} that this token may see"
         raise DataError(message, _TOKEN_HINT) from None
     except Exception as error:  # the library's own and those of its transport
-        raise _no_answer(described.dataset, error) from None
+        raise _no_answer(f"dataset: {described.dataset}", error) from None
 
 
 def open_rows(described: Described, revision: str) -> Any:
@@ -83,7 +83,7 @@ def open_rows(described: Described, revision: str) -> Any:
     except datasets.exceptions.DatasetNotFoundError as error:
         raise DataError(f"dataset: {error}", _TOKEN_HINT) from None
     except Exception as error:
-        raise _no_answer(described.dataset, error) from None
+        raise _no_answer(f"dataset: {described.dataset}", error) from None
 
 
 def check_column(rows: Any, described: Described) -> None:
@@ -91,7 +91,10 @@ def check_column(rows: Any, described: Described) -> None:
     try:
         first = next(iter(rows), None)
     except Exception as error:  # of the library's readers, or of the hub
-        raise DataError(f"dataset: {described.dataset} cannot be read: {error}", _TOKEN_HINT) from None
+        if described.path is None:
+            raise _no_answer(f"dataset: {described.dataset}", error) from None
+        text = " ".join(str(error).split())[:300]
+        raise DataError(f"dataset: {described.dataset} cannot be read: {text}", "mend the file") from None
     if first is None:
         raise DataError(f"dataset: {described.dataset} has no rows", "give another dataset")
     text_of(first, described.column)
@@ -155,7 +158,7 @@ def tokenizer_directory(name: str, revision: str | None) -> Path:
         message = f"tokenizer: the hub has no {name} that this token may see"
         raise DataError(message, _TOKEN_HINT) from None
     except Exception as error:
-        raise _no_answer(name, error) from None
+        raise _no_answer(f"tokenizer: {name}", error) from None
 
 
 def _in_cache(name: str, revision: str | None) -> Path:
@@ -169,9 +172,15 @@ def _in_cache(name: str, revision: str | None) -> Path:
         raise DataError(f"dataset: {name} is not in the hub's cache, and offline", hint) from None
 
 
-def _no_answer(name: str, error: Exception) -> DataError:
-    text = " ".join(str(error).split())[:300]
-    return DataError(f"{name}: the hub did not give it: {type(error).__name__}: {text}", _TOKEN_HINT)
+def _no_answer(what: str, error: BaseException) -> DataError:
+    """A refusal is final; anything else may be better on another try."""
+    text = f"{what}: the hub did not give it: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    cause: BaseException | None = error
+    while cause is not None:
+        if getattr(getattr(cause, "response", None), "status_code", None) in (401, 403, 404):
+            return DataError(text, _TOKEN_HINT)
+        cause = cause.__cause__
+    return NoAnswer(text, "see whether the hub can be reached; HF_HUB_OFFLINE=1 uses what is in its cache")
 
 
 def _visible_files(folder: Path) -> Iterator[Path]:

@@ -27,12 +27,14 @@ from training.config import JobConfigError, load
 from training.data import shards, sources, state
 from training.data.cutter import Cutter, Made
 from training.data.described import Described, describe
-from training.data.errors import DataError
+from training.data.errors import DataError, NoAnswer
 from training.data.shards import START, Shard, Source
 from training.data.tokenizer import BYTES, Bytes, HuggingFace, Tokenizer, check_vocabulary
 from training.model.shape import choose
 
 BEAT_SECONDS = 5.0
+MOST_OPENINGS = 5
+"""Tries to reach the hub before the ranks start."""
 MOST_TRIES = 8
 """Failures to read in a row, without a shard between them, before the writer gives up."""
 _WAIT_SECONDS = 5.0  # after the first failure; doubled after each further one, up to five minutes
@@ -68,6 +70,14 @@ class Writer:
     def open(self) -> Tokenizer:
         """Check tokenizer and dataset, and begin the index if there is none. Raises DataError."""
         self.directory.mkdir(parents=True, exist_ok=True)
+        for tries in range(1, MOST_OPENINGS):
+            try:
+                return self._open()
+            except NoAnswer as error:
+                self._pause(error.message, tries)
+        return self._open()
+
+    def _open(self) -> Tokenizer:
         tokenizer = open_tokenizer(self.described, self._vocab_size)
         begun = (self.directory / "source.json").exists()
         if begun:
@@ -129,6 +139,9 @@ class Writer:
             raise DataError(
                 message, "see whether the hub or the file system answers, and start the job again"
             )
+        self._pause(text, tries)
+
+    def _pause(self, text: str, tries: int) -> None:
         seconds = min(300.0, _WAIT_SECONDS * 2 ** (tries - 1))
         print(f"index writer: {text}; again in {seconds:.0f} s", file=sys.stderr, flush=True)
         self._wait(seconds)
