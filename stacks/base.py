@@ -19,12 +19,6 @@ from constructs import Construct
 
 from unbroken.config import ClusterConfig
 
-CLUSTER_TAG = "unbroken:cluster"
-"""On everything that takes tags, so that tools touch only what belongs to one cluster.
-
-The project's version is no tag: each release would then touch every resource, the cluster among them.
-"""
-
 
 class ClusterStack(Stack):
     """One of a cluster's stacks, ``<cluster>-<area>``.
@@ -33,18 +27,17 @@ class ClusterStack(Stack):
     """
 
     def __init__(self, scope: Construct, area: str, config: ClusterConfig, description: str) -> None:
-        tags = {**config.tags, CLUSTER_TAG: config.name}
         super().__init__(
             scope,
             f"{config.name}-{area}",
             env=Environment(region=config.region),
             description=f"{description} of HyperPod cluster {config.name}",
             permissions_boundary=_boundary(config),
-            tags=tags,
+            tags=config.own_tags,
             termination_protection=config.termination_protection,
             synthesizer=BootstraplessSynthesizer() if is_plain(scope) else None,
         )
-        for key, value in tags.items():
+        for key, value in config.own_tags.items():
             Tags.of(self).add(key, value)
 
     def arn(self, service: str, resource: str) -> str:

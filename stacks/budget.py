@@ -11,8 +11,8 @@ from typing import Literal
 from aws_cdk import aws_budgets
 from constructs import Construct
 
-from stacks.base import CLUSTER_TAG, ClusterStack
-from unbroken.config import BudgetConfig, ClusterConfig
+from stacks.base import ClusterStack
+from unbroken.config import CLUSTER_TAG, BudgetConfig, ClusterConfig
 
 _Alarm = aws_budgets.CfnBudget.NotificationWithSubscribersProperty
 

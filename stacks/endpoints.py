@@ -1,13 +1,8 @@
-"""VPC endpoints: S3 always, and what nodes need of AWS where there is no way out.
-
-The list is what nodes and HyperPod's agents on them call: AWS's own list for closed HyperPod networks
-(awslabs/awsome-distributed-ai, Terraform module vpc_endpoints) without the parts that only EKS needs. It was
-tried on no live cluster.
-"""
+"""VPC endpoints: S3 always, and what nodes need of AWS where there is no way out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from aws_cdk import aws_ec2
@@ -16,9 +11,7 @@ from constructs import Construct
 from stacks.base import ClusterStack
 from stacks.security_groups import SelfGroup, endpoint_group
 from unbroken.config import ClusterConfig
-
-ALWAYS = ("ec2", "ec2messages", "logs", "monitoring", "ssm", "ssmmessages", "sts")
-"""Interfaces and zone, Session Manager (three), logs, metrics, and who one is."""
+from unbroken.config.endpoints import endpoint_services
 
 Policy = dict[str, Any]
 
@@ -50,7 +43,7 @@ def interface_endpoints(
     """One a service, in the private subnet alone: each zone would be charged by the hour."""
     group = endpoint_group(stack, vpc, members)
     place = Construct(stack, "Endpoints")
-    for service, policy in _services(stack, config):
+    for service in endpoint_services(config):
         aws_ec2.CfnVPCEndpoint(
             place,
             service,
@@ -60,26 +53,24 @@ def interface_endpoints(
             private_dns_enabled=True,
             subnet_ids=[private.ref],
             security_group_ids=[group.attr_group_id],
-            policy_document=policy,
+            policy_document=_policy(stack, config, service),
         )
 
 
-def _services(stack: ClusterStack, config: ClusterConfig) -> Iterator[tuple[str, Policy | None]]:
-    """Services and their endpoints' policies.
+def _policy(stack: ClusterStack, config: ClusterConfig, service: str) -> Policy | None:
+    """A policy stands where only the nodes' role calls.
 
-    A policy stands where only the nodes' role calls. HyperPod's agents may call the others as AWS's own
-    account, which a policy would shut out. KMS has none: nodes use keys through S3 and EBS, which call it.
+    HyperPod's agents may call the others as AWS's own account, which a policy would shut out. KMS has no
+    endpoint: nodes use keys through S3 and EBS, which call it.
     """
-    for service in ALWAYS:
-        yield service, None
     database = config.slurm.accounting_database
-    if database is not None:
-        yield "secretsmanager", _only(stack, ["secretsmanager:GetSecretValue"], [database.secret_arn])
-    if config.slurm.mode == "api":
-        yield "fsx", _only(stack, ["fsx:DescribeFileSystems"], ["*"])
-    if config.observability.prometheus != "none":
-        workspaces = stack.arn("aps", "workspace/*")
-        yield "aps-workspaces", _only(stack, ["aps:RemoteWrite"], [workspaces])
+    if service == "secretsmanager" and database is not None:
+        return _only(stack, ["secretsmanager:GetSecretValue"], [database.secret_arn])
+    if service == "fsx":
+        return _only(stack, ["fsx:DescribeFileSystems"], ["*"])
+    if service == "aps-workspaces":
+        return _only(stack, ["aps:RemoteWrite"], [stack.arn("aps", "workspace/*")])
+    return None
 
 
 def _only(stack: ClusterStack, actions: list[str], resources: list[str]) -> Policy:

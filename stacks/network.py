@@ -15,6 +15,7 @@ from stacks.flow_logs import flow_logs
 from stacks.security_groups import SelfGroup
 from stacks.subnets import PrivateSubnets, PublicSide, subnet
 from unbroken.config import ClusterConfig
+from unbroken.render.hyperpod_files import subnet_output
 
 
 class NetworkStack(ClusterStack):
@@ -72,17 +73,11 @@ class NetworkStack(ClusterStack):
                 "PrivateSubnetId": self.private_subnet_id,
                 "SecurityGroupId": Fn.join(",", self.security_group_ids),
             }
-            | {f"Subnet{_camel(name)}Id": id_ for name, id_ in self._subnet_ids.items()}
+            | {subnet_output(name): id_ for name, id_ in self._subnet_ids.items()}
         )
 
 
 def _kept_with_file_systems(config: ClusterConfig) -> RemovalPolicy:
     """A file system that is kept has interfaces in this subnet and group, so these cannot go either."""
-    storage, home = config.storage, config.home
-    kept = storage.existing is None and storage.deletion == "retain"
-    kept |= home is not None and home.existing is None and home.deletion == "retain"
+    kept = config.storage.kept or (config.home is not None and config.home.kept)
     return removal("retain" if kept else "delete")
-
-
-def _camel(name: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in name.split("-"))

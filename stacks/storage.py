@@ -16,7 +16,7 @@ from stacks.lustre import lustre
 from stacks.network import NetworkStack
 from stacks.repositories import repositories
 from unbroken.config import ClusterConfig
-from unbroken.render import FileSystems, makes_data_bucket
+from unbroken.render import FileSystems
 
 
 class StorageStack(ClusterStack):
@@ -71,7 +71,7 @@ class StorageStack(ClusterStack):
 
     def _data_bucket(self) -> aws_s3.Bucket | None:
         """The cluster's own, if a folder mirrors it."""
-        if not makes_data_bucket(self._config):
+        if not self._config.storage.makes_bucket:
             return None
         return private_bucket(
             self,

@@ -9,7 +9,6 @@ from typing import Any
 import ministack.core.iam_evaluator as evaluator
 import pytest
 
-from stacks.endpoints import ALWAYS
 from tests.synth.build import Synth
 from tests.unit.checks.account import ACCOUNT, HEALTHY
 from tests.unit.checks.recorded import aws
@@ -17,7 +16,6 @@ from tests.unit.checks.subjects import GOOD_PROGRAMS
 from unbroken.checks.account.identity import LEAST_BOOTSTRAP
 from unbroken.checks.account.needs import OF_CLOUDFORMATION
 from unbroken.checks.every import CHECKS
-from unbroken.checks.network.routes import FOR_CLOSED
 from unbroken.checks.result import Outcome, Verdict
 from unbroken.checks.runner import answer
 from unbroken.checks.subject import Account, Missing, Subject
@@ -139,10 +137,6 @@ def test_the_bootstrap_version_is_the_one_that_cdk_asks_for(mathstral: Synth) ->
         if "requiresBootstrapStackVersion" in body.get("properties", {})
     }
     assert max(asked) == LEAST_BOOTSTRAP
-
-
-def test_closed_nodes_need_the_endpoints_that_a_closed_vpc_gets() -> None:
-    assert tuple(sorted(ALWAYS)) == tuple(sorted(FOR_CLOSED))
 
 
 def test_the_nodes_role_is_where_the_simulation_looks_for_it(mathstral: Synth) -> None:

@@ -34,6 +34,15 @@ class Cluster:
     node_recovery: str
     groups: tuple[Group, ...]
 
+    @property
+    def id(self) -> str:
+        """The last part of its ARN; names of log groups and targets of sessions have it."""
+        return self.arn.rpartition("/")[2]
+
+    def session_target(self, group: str, instance_id: str) -> str:
+        """What Session Manager calls a node (SageMaker developer guide, "Access your cluster nodes")."""
+        return f"sagemaker-cluster:{self.id}_{group}-{instance_id}"
+
 
 @dataclass(frozen=True)
 class Node:

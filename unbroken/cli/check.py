@@ -108,9 +108,9 @@ def _watched(cluster: config.ClusterConfig) -> Iterator[tuple[str, str]]:
 def kept(cluster: config.ClusterConfig) -> Iterator[str]:
     """What is made here and a destroy keeps."""
     storage, home, seen = cluster.storage, cluster.home, cluster.observability
-    if storage.existing is None and storage.deletion == "retain":
-        yield "file system and data bucket"
-    if home is not None and home.existing is None and home.deletion == "retain":
+    if storage.kept:
+        yield "file system and data bucket" if storage.makes_bucket else "file system"
+    if home is not None and home.kept:
         yield "home file system"
     if cluster.encryption.kms_key == "create" and cluster.encryption.deletion == "retain":
         yield "key"

@@ -16,6 +16,7 @@ from unbroken.config.logs import LogsConfig
 from unbroken.config.network import ExistingNetwork, NetworkConfig, SubnetConfig
 from unbroken.config.observability import ObservabilityConfig
 from unbroken.config.problems import ConfigError, Problem
+from unbroken.config.sections import CLUSTER_TAG
 from unbroken.config.slurm import AccountingDatabase, SlurmConfig
 from unbroken.config.storage import (
     DataRepository,
@@ -30,6 +31,7 @@ from unbroken.config.updates import AutoPatch, RollingUpdate, ScheduledUpdate
 from unbroken.config.user import UserConfig
 
 __all__ = [
+    "CLUSTER_TAG",
     "AccountingDatabase",
     "AutoPatch",
     "BudgetConfig",

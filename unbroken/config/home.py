@@ -54,6 +54,11 @@ class HomeConfig(Section):
     deletion: Literal["retain", "delete"] = "retain"
     """What a destroy does with it."""
 
+    @property
+    def kept(self) -> bool:
+        """Whether it is made here and a destroy leaves it."""
+        return self.existing is None and self.deletion == "retain"
+
     def faults(self) -> Iterator[Fault]:
         """What FSx would refuse, and what would have no effect."""
         if self.existing is not None:

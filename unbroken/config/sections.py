@@ -25,6 +25,11 @@ from unbroken.config.training import TrainingConfig
 from unbroken.config.user import UserConfig
 
 OWN_TAGS = "unbroken:"
+CLUSTER_TAG = f"{OWN_TAGS}cluster"
+"""Carries the cluster's name, on each stack and on all that takes tags: what lacks it is never touched.
+
+The project's version is no tag: each release would then touch every resource, the cluster among them.
+"""
 
 
 def _cluster_name(value: str) -> str:
@@ -110,6 +115,11 @@ class Sections(Section):
     """Who submits jobs."""
     training: TrainingConfig = TrainingConfig()
     """The job."""
+
+    @property
+    def own_tags(self) -> dict[str, str]:
+        """The file's tags, and the one by which this project knows its own."""
+        return {**self.tags, CLUSTER_TAG: self.name}
 
     def groups(self) -> list[InstanceGroup]:
         """All groups: controller, login, workers in file order."""

@@ -135,6 +135,16 @@ class StorageConfig(Section):
     deletion: Literal["retain", "delete"] = "retain"
     """What a destroy does with the file system and the data bucket."""
 
+    @property
+    def kept(self) -> bool:
+        """Whether it is made here and a destroy leaves it."""
+        return self.existing is None and self.deletion == "retain"
+
+    @property
+    def makes_bucket(self) -> bool:
+        """Whether the cluster has a data bucket of its own: a folder of its own file system mirrors it."""
+        return self.existing is None and any(link.bucket is None for link in self.data_repositories)
+
     @model_validator(mode="before")
     @classmethod
     def _by_type(cls, data: Any) -> Any:

@@ -50,11 +50,10 @@ def _over_ssm(target: Target, config: ClusterConfig, script: str) -> Sequence[st
     running = [node for node in nodes if node.group == group and node.status == "Running"]
     if cluster is None or not running:
         raise CannotRun("no controller is running")
-    identity = cluster.arn.rpartition("/")[2]
     inner = f"PATH={SLURM}:$PATH; {script}; echo {_MARK}$?"
     return [
         *("aws", "ssm", "start-session", "--region", target.region),
-        *("--target", f"sagemaker-cluster:{identity}_{group}-{running[0].instance_id}"),
+        *("--target", cluster.session_target(group, running[0].instance_id)),
         *("--document-name", _DOCUMENT),
         *("--parameters", json.dumps({"command": [f"sh -c {shlex.quote(inner)}"]})),
     ]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from unbroken.aws import Aws
 from unbroken.aws.logs import LogGroup
-from unbroken.config import LogsConfig
-from unbroken.ops.stack_progress import TAG
+from unbroken.config import CLUSTER_TAG, LogsConfig
 from unbroken.ops.target import Target
 
 
@@ -25,10 +24,10 @@ def take_over(target: Target, cluster: str, logs: LogsConfig, since: int) -> Log
     (milliseconds since 1970).
     """
     found = target.aws.sagemaker.cluster(cluster)
-    identity = found.arn.rpartition("/")[2] if found else ""
+    identity = found.id if found else ""
     for group in reversed(log_groups(target.aws, cluster)):
         if group.name.rpartition("/")[2] == identity or (not found and group.created >= since):
-            target.aws.logs.tag(group.arn, {TAG: cluster})
+            target.aws.logs.tag(group.arn, {CLUSTER_TAG: cluster})
             target.aws.logs.set_retention(group.name, logs.retention_days)
             return group
     return None

@@ -6,11 +6,12 @@ HyperPod chooses which nodes go when a group's count is lowered; deleting by id 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from unbroken.config import ClusterConfig
 from unbroken.ops.controller import on_controller
 from unbroken.ops.errors import CannotRun
+from unbroken.ops.stack_progress import Told
 from unbroken.ops.target import Target
 
 REASON = "unbroken: taken out"
@@ -18,8 +19,6 @@ DRAIN_SECONDS = 900.0
 DELETE_SECONDS = 1800.0
 _EMPTY = ("drained", "down", "fail", "unknown")
 """How Slurm's states of nodes begin that run nothing."""
-
-Told = Callable[[str], None]
 
 
 def remove_nodes(target: Target, config: ClusterConfig, ids: Sequence[str], told: Told) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 from unbroken.aws.cloudformation import Stack, StackEvent
 from unbroken.catalog.cloudformation import BUCKET, FILE_SYSTEM, KEEPS, SECURITY_GROUP
+from unbroken.config import CLUSTER_TAG
 from unbroken.ops.errors import CannotRun, CheckFailed
-from unbroken.ops.stack_progress import TAG, Follower, Told, failures, settled
+from unbroken.ops.stack_progress import Follower, Told, failures, settled
 from unbroken.ops.target import Target
 
 ATTEMPTS = 3
@@ -43,9 +44,9 @@ def remove(target: Target, cluster: str, stack: Stack, told: Told) -> None:
 
 def guard(target: Target, cluster: str, stack: Stack) -> None:
     """CannotRun for a stack that is not this cluster's or must not be deleted."""
-    if stack.tags.get(TAG) != cluster:
+    if stack.tags.get(CLUSTER_TAG) != cluster:
         raise CannotRun(
-            f"the stack {stack.name} is not of the cluster {cluster}: it lacks the tag {TAG}={cluster}",
+            f"the stack {stack.name} is not of this cluster: it lacks the tag {CLUSTER_TAG}={cluster}",
             "it is left alone; give the cluster another name, or remove that stack yourself",
         )
     if stack.protected:
@@ -70,9 +71,9 @@ def keeps(template: dict[str, Any], logical_id: str) -> bool:
 def _mend(target: Target, cluster: str, stack: Stack, stuck: Sequence[StackEvent], told: Told) -> None:
     """Do what lets the next attempt succeed: empty a bucket of ours, or give AWS time."""
     for event in stuck:
-        if event.resource_type == BUCKET and target.aws.s3.tags(event.physical_id).get(TAG) == cluster:
-            count = target.aws.s3.empty(event.physical_id)
-            told(f"{event.physical_id}: {count} objects deleted")
+        name, s3 = event.physical_id, target.aws.s3
+        if event.resource_type == BUCKET and s3.tags(name).get(CLUSTER_TAG) == cluster:
+            told(f"{name}: {s3.empty(name)} objects deleted")
     if any(event.resource_type in NETWORK for event in stuck):
         _wait_for_interfaces(target, stack, told)
     target.pace.wait()

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 
 from unbroken.aws import Aws
 from unbroken.aws.cloudformation import Stack, StackEvent
+from unbroken.config import CLUSTER_TAG
 from unbroken.ops.target import Target
-
-TAG = "unbroken:cluster"
-"""Carries the cluster's name, on each stack and on all that takes tags; nothing without it is touched."""
 
 Told = Callable[[str], None]
 
@@ -20,7 +18,7 @@ _CANCELLED = ("creation cancelled", "update cancelled", "deletion cancelled")
 
 def own(aws: Aws, cluster: str) -> list[Stack]:
     """The stacks that carry the cluster's tag, whatever their names."""
-    return [stack for stack in aws.cloudformation.stacks() if stack.tags.get(TAG) == cluster]
+    return [stack for stack in aws.cloudformation.stacks() if stack.tags.get(CLUSTER_TAG) == cluster]
 
 
 def settled(target: Target, stack: Stack, follower: Follower) -> Stack | None:

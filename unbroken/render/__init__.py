@@ -6,7 +6,7 @@ handed in as strings (they may be CDK tokens) by the stacks.
 """
 
 from unbroken.render.bundle import Bundle, bundle, training_bundle
-from unbroken.render.deployment import deployed, makes_data_bucket, provisioning_parameters
+from unbroken.render.deployment import deployed, provisioning_parameters
 from unbroken.render.errors import RenderError
 from unbroken.render.hyperpod import Surroundings, create_cluster
 from unbroken.render.hyperpod_storage import FileSystems
@@ -25,7 +25,6 @@ __all__ = [
     "deployed",
     "job",
     "job_directory",
-    "makes_data_bucket",
     "node_document",
     "node_json",
     "provisioning_parameters",

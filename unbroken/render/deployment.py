@@ -72,12 +72,6 @@ def deployed(
     )
 
 
-def makes_data_bucket(config: ClusterConfig) -> bool:
-    """Whether the cluster has a data bucket of its own: a folder of its own file system mirrors it."""
-    storage = config.storage
-    return storage.existing is None and any(link.bucket is None for link in storage.data_repositories)
-
-
 def _remote_write_url(config: ClusterConfig) -> str | None:
     """Of a workspace that the cluster file names (Managed Prometheus user guide, "Set up ingestion")."""
     workspace = config.observability.prometheus

@@ -14,10 +14,8 @@ from typing import Any
 
 from unbroken.catalog.cloudformation import INLINE_BYTES, KEEPS
 from unbroken.config import ClusterConfig
-from unbroken.render.deployment import deployed, makes_data_bucket, provisioning_parameters
+from unbroken.render.deployment import deployed, provisioning_parameters
 from unbroken.render.templates_env import package_environment
-
-CLUSTER_TAG = "unbroken:cluster"
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def values(parts: Parts) -> dict[str, str]:
             fsx_mount_name=mount,
             home_dns_name=home,
             lifecycle_bucket=bucket,
-            data_bucket="@@storage.DataBucketName@@" if makes_data_bucket(parts.config) else None,
+            data_bucket="@@storage.DataBucketName@@" if parts.config.storage.makes_bucket else None,
             training_uri=f"s3://{bucket}/training/{parts.training_hash}/",
         )
     }
@@ -81,11 +79,10 @@ def values(parts: Parts) -> dict[str, str]:
 
 def deploy_script(parts: Parts) -> str:
     """deploy.sh."""
-    tags = {**parts.config.tags, CLUSTER_TAG: parts.config.name}
     return _page(
         "deploy.sh.j2",
         parts,
-        tags=[shlex.quote(f"{key}={value}") for key, value in tags.items()],
+        tags=[shlex.quote(f"{key}={value}") for key, value in parts.config.own_tags.items()],
         files=list(values(parts)),
     )
 
@@ -97,7 +94,7 @@ def readme(parts: Parts) -> str:
         "export.md.j2",
         parts,
         own_lifecycle_bucket=storage.lifecycle_bucket is None,
-        emptied_data_bucket=makes_data_bucket(parts.config) and storage.deletion == "delete",
+        emptied_data_bucket=storage.makes_bucket and storage.deletion == "delete",
         final_backup=home is not None and home.existing is None and home.deletion == "delete",
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from unbroken.config import ClusterConfig
-from unbroken.render.export import CLUSTER_TAG
 from unbroken.render.hyperpod import Surroundings, create_cluster
 
 
@@ -22,8 +21,7 @@ class Place:
 
 def request(config: ClusterConfig, around: Surroundings) -> dict[str, Any]:
     """The whole request, for ``aws sagemaker create-cluster --cli-input-json``."""
-    tags = {**config.tags, CLUSTER_TAG: config.name}
-    listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+    listed = [{"Key": key, "Value": value} for key, value in config.own_tags.items()]
     return create_cluster(config, around) | {"Tags": listed}
 
 

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from tests.rehearsal.aws.support import Stacks
-from unbroken.ops.stack_progress import TAG
+from unbroken.config import CLUSTER_TAG
 from unbroken.ops.target import Pace, Target, on_embedded
 from unbroken.rehearsal.composition import Rehearsal
 
@@ -65,7 +65,7 @@ class Bench:
 
     def make(self, area: str, resources: dict[str, Any], tag: bool = True, **more: Any) -> str:
         """Make a stack; its status."""
-        tags = [{"Key": TAG, "Value": self.cluster}] if tag else []
+        tags = [{"Key": CLUSTER_TAG, "Value": self.cluster}] if tag else []
         body = json.dumps({"Resources": resources})
         self.api.create_stack(
             StackName=self.name(area), TemplateBody=body, Tags=tags, Capabilities=CAPABILITIES, **more

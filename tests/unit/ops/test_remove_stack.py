@@ -11,9 +11,9 @@ from tests.unit.ops.stackbench import Bench, parameter
 from unbroken.aws.cloudformation import CloudFormation, Stack, StackEvent
 from unbroken.aws.ec2 import Ec2, Interface
 from unbroken.aws.fsx import Fsx
+from unbroken.config import CLUSTER_TAG
 from unbroken.ops.errors import CannotRun, CheckFailed
 from unbroken.ops.remove_stack import remove
-from unbroken.ops.stack_progress import TAG
 from unbroken.rehearsal.aws.failures import Failure
 from unbroken.rehearsal.composition import Rehearsal
 
@@ -32,7 +32,7 @@ def stack(bench: Bench, area: str = "network") -> Stack:
 
 
 def bucket(bench: Bench) -> dict[str, object]:
-    tags = [{"Key": TAG, "Value": bench.cluster}]
+    tags = [{"Key": CLUSTER_TAG, "Value": bench.cluster}]
     return {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": f"{bench.cluster}-b", "Tags": tags}}
 
 
@@ -45,7 +45,7 @@ def test_it_is_gone(bench: Bench) -> None:
 
 def test_without_our_tag_nothing_is_touched(bench: Bench) -> None:
     bench.make("network", {"P": parameter()}, tag=False)
-    with pytest.raises(CannotRun, match="is not of the cluster"):
+    with pytest.raises(CannotRun, match="is not of this cluster"):
         remove(bench.target, bench.cluster, stack(bench), bench.told.append)
     assert bench.status("network") == "CREATE_COMPLETE"
 

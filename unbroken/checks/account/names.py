@@ -11,6 +11,7 @@ from unbroken.checks.check import Area, Check
 from unbroken.checks.result import Outcome, failed, listed, passed, together, unknown
 from unbroken.checks.subject import Missing, Subject
 from unbroken.checks.template.model import Place, Resource, all_resources, resolved
+from unbroken.config import CLUSTER_TAG
 
 BLOCKED = ("DELETE_FAILED", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED", "CREATE_FAILED")
 
@@ -164,7 +165,7 @@ class NamesLeftovers(Check):
         """By the tag that everything of a cluster carries."""
         account = subject.asked
         systems = account.once("file systems", account.aws.fsx.file_systems)
-        ours = [one for one in systems if one.tags.get("unbroken:cluster") == subject.config.name]
+        ours = [one for one in systems if one.tags.get(CLUSTER_TAG) == subject.config.name]
         if ours and not deployed(subject, "storage"):
             left = listed(f"{one.file_system_id} ({one.kind}, {one.capacity_gib:,} GiB)" for one in ours)
             fix = "bring it along (storage.existing, home.existing), delete it, or allow this unknown"

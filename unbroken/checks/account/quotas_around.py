@@ -10,6 +10,7 @@ from unbroken.checks.account.quotas import compared
 from unbroken.checks.check import Area, Check
 from unbroken.checks.result import Outcome
 from unbroken.checks.subject import Subject
+from unbroken.config import CLUSTER_TAG
 
 _GET = (
     "servicequotas:GetServiceQuota",
@@ -133,7 +134,7 @@ def _more(capacity: int, same: list[FileSystem], subject: Subject) -> int:
     """What is to be added: all of it, or by how much the deployed file system grows."""
     if not deployed(subject, "storage"):
         return capacity
-    own = sum(one.capacity_gib for one in same if one.tags.get("unbroken:cluster") == subject.config.name)
+    own = sum(one.capacity_gib for one in same if one.tags.get(CLUSTER_TAG) == subject.config.name)
     return max(0, capacity - own)
 
 

@@ -6,11 +6,9 @@ from typing import ClassVar
 
 from unbroken.aws.ec2 import Endpoint, Route, RouteTable
 from unbroken.checks.network.base import ANYWHERE, NetworkCheck, existing, route_table, subnet_ids
-from unbroken.checks.result import Outcome, failed, listed, passed, together, unknown
+from unbroken.checks.result import Outcome, failed, passed, together, unknown
 from unbroken.checks.subject import Subject
-
-FOR_CLOSED = ("ec2", "ec2messages", "logs", "monitoring", "ssm", "ssmmessages", "sts")
-"""What nodes without a way out reach through interface endpoints (as stacks/endpoints.py makes them)."""
+from unbroken.config.endpoints import endpoint_services
 
 
 class _OfRoutes(NetworkCheck):
@@ -97,12 +95,12 @@ class NetworkWayOut(_OfRoutes):
 
     def judge(self, subnet_id: str, table: RouteTable, subject: Subject) -> Outcome:
         """By its default route; where it has none, by the VPC's endpoints."""
-        route = _default(table)
-        fix = f"add a NAT gateway, or interface endpoints for {', '.join(FOR_CLOSED)}"
+        route, services = _default(table), endpoint_services(subject.config)
+        fix = f"add a NAT gateway, or interface endpoints for {', '.join(services)}"
         if route is not None:
             return _by_default_route(subnet_id, route, fix)
         known = {one.service for one in endpoints(subject) if one.private_dns and one.state == "available"}
-        missing = [service for service in FOR_CLOSED if service not in known]
+        missing = [service for service in services if service not in known]
         if missing:
-            return failed(f"{subnet_id}: no way out, and no endpoint for {listed(missing, 9)}", fix)
+            return failed(f"{subnet_id}: no way out, and no endpoint for {', '.join(missing)}", fix)
         return passed(f"{subnet_id}: by endpoints; packages and models have to come from S3")

@@ -60,7 +60,7 @@ def by_use(config: ClusterConfig) -> Iterator[ByUse]:
     storage = config.storage
     if storage.existing is None and storage.storage_type == "INTELLIGENT_TIERING":
         yield ByUse(_WHAT, "GB stored, by tier")
-    if any(repository.bucket is None for repository in storage.data_repositories):
+    if storage.makes_bucket:
         yield ByUse("data bucket", "GB stored, old versions included, and requests")
     if storage.existing is None and storage.backup_days:
         yield ByUse(_WHAT, "GB of backups")

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from unbroken.config import ClusterConfig
+from unbroken.config.endpoints import endpoint_services
 from unbroken.config.groups import InstanceGroup, WorkerGroup
 from unbroken.ops.cost import file_systems
 from unbroken.ops.cost.model import ByUse, Item, Until, until
-
-_ENDPOINTS = 7
-"""Interface endpoints of every network without a way out; a test counts them in the templates."""
 
 
 def items(config: ClusterConfig) -> list[Item]:
@@ -47,21 +45,11 @@ def _network(config: ClusterConfig) -> Iterator[Item]:
     if config.network.existing is not None:
         return
     if config.network.no_internet:
-        count = endpoints(config)
+        count = len(endpoint_services(config))
         yield Item("interface endpoints", f"{count} in one zone", "interface-endpoint", count, Until.DOWN)
         return
     yield Item("NAT gateway", "1", "nat-gateway", 1, Until.DOWN)
     yield Item("public address", "1, of the NAT gateway", "public-ipv4", 1, Until.DOWN)
-
-
-def endpoints(config: ClusterConfig) -> int:
-    """Interface endpoints of a network without a way out."""
-    wanted = (
-        config.slurm.accounting_database is not None,
-        config.slurm.mode == "api",
-        config.observability.prometheus != "none",
-    )
-    return _ENDPOINTS + sum(wanted)
 
 
 def _key(config: ClusterConfig) -> Iterator[Item]:

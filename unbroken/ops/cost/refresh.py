@@ -14,6 +14,7 @@ from pathlib import Path
 
 from unbroken.aws import AwsError, connect
 from unbroken.aws.pricing import HOME, ListedPrice, Pricing
+from unbroken.catalog.fsx import lustre
 from unbroken.catalog.prices import Price
 from unbroken.config import ClusterConfig
 from unbroken.ops.cost import kept_prices, parts
@@ -99,11 +100,8 @@ def _lustre() -> Iterator[tuple[str, Question]]:
     """SSD file systems by throughput; the two persistent types have no throughput in common."""
     operation = "CreateFileSystem:Lustre"
     yield "lustre:SCRATCH_2:SSD", Question("AmazonFSx", "Storage", "Storage", operation)
-    for deployment, throughputs in (
-        ("PERSISTENT_1", (50, 100, 200)),
-        ("PERSISTENT_2", (125, 250, 500, 1000)),
-    ):
-        for each in throughputs:
+    for deployment in ("PERSISTENT_1", "PERSISTENT_2"):
+        for each in lustre.throughputs(deployment, "SSD"):
             usage = f"Storage.SSD.{each}"
             yield (
                 f"lustre:{deployment}:SSD:{each}",

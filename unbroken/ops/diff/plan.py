@@ -106,9 +106,10 @@ class Plan:
     def _unknown_nodes(self, removed: Sequence[str]) -> Iterator[Refusal]:
         lowered = {group.name for group in self.lowered}
         there = {node.instance_id: node.group for node in self.nodes}
+        way_out = f"its nodes are {', '.join(there) or 'unknown'}"
         for identity in removed:
             if identity not in there:
-                yield Refusal(f"--remove {identity}", "the cluster has no such node", "see unbroken status")
+                yield Refusal(f"--remove {identity}", "the cluster has no such node", way_out)
             elif there[identity] not in lowered:
                 why = f"group {there[identity]} does not get fewer nodes"
                 yield Refusal(f"--remove {identity}", why, "lower its num_instances in the cluster file")

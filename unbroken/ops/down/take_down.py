@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unbroken.catalog.cloudformation import FILE_SYSTEM, LOG_GROUP
-from unbroken.config import ClusterConfig
+from unbroken.config import CLUSTER_TAG, ClusterConfig
 from unbroken.ops.down.exports import drain, exporting
 from unbroken.ops.down.parts import Part
 from unbroken.ops.down.stays import Stay, stay, stays
 from unbroken.ops.nodes_log import log_groups
 from unbroken.ops.remove_stack import guard, remove
-from unbroken.ops.stack_progress import TAG, Told
+from unbroken.ops.stack_progress import Told
 from unbroken.ops.target import Target
 
 
@@ -43,8 +43,8 @@ def _end_logs(target: Target, config: ClusterConfig, told: Told) -> list[Stay]:
     """Delete the nodes' logs or keep them, as the cluster file says; those of others are left alone."""
     left = []
     for group in log_groups(target.aws, config.name):
-        if target.aws.logs.tags(group.arn).get(TAG) != config.name:
-            why = f"it lacks the tag {TAG}={config.name}, so it may be another's"
+        if target.aws.logs.tags(group.arn).get(CLUSTER_TAG) != config.name:
+            why = f"it lacks the tag {CLUSTER_TAG}={config.name}, so it may be another's"
             left.append(stay(LOG_GROUP, group.name, target.region, why))
         elif config.logs.deletion == "delete":
             target.aws.logs.delete(group.name)

@@ -13,12 +13,7 @@ def commands(target: Target, config: ClusterConfig) -> list[str]:
     cluster = target.aws.sagemaker.cluster(config.name)
     if cluster is None:
         return []
-    identity = cluster.arn.rpartition("/")[2]
     groups = [config.controller_group.name, *(group.name for group in config.login_groups)]
     first = {node.group: node.instance_id for node in reversed(target.aws.sagemaker.nodes(config.name))}
-    return [
-        f"aws ssm start-session --target sagemaker-cluster:{identity}_{group}-{first[group]} "
-        f"--region {target.region}"
-        for group in groups
-        if group in first
-    ]
+    targets = [cluster.session_target(group, first[group]) for group in groups if group in first]
+    return [f"aws ssm start-session --target {one} --region {target.region}" for one in targets]

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from unbroken.aws.cloudformation import Stack, StackEvent
 from unbroken.catalog.cloudformation import HOLDS_DATA, LOG_GROUP
+from unbroken.config import CLUSTER_TAG
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.remove_stack import named, remove
-from unbroken.ops.stack_progress import TAG, Follower, Told, failures, settled
+from unbroken.ops.stack_progress import Follower, Told, failures, settled
 from unbroken.ops.target import Target
 
 WORTH_ASKING = HOLDS_DATA - {LOG_GROUP}
@@ -44,9 +45,9 @@ def clear(target: Target, cluster: str, stacks: Sequence[Stack], told: Told) -> 
 
 
 def _check(target: Target, cluster: str, stack: Stack) -> None:
-    if stack.status != "REVIEW_IN_PROGRESS" and stack.tags.get(TAG) != cluster:
+    if stack.status != "REVIEW_IN_PROGRESS" and stack.tags.get(CLUSTER_TAG) != cluster:
         raise CannotRun(
-            f"there is a stack {stack.name} that is not of this cluster: it lacks the tag {TAG}={cluster}",
+            f"the stack {stack.name} is not of this cluster: it lacks the tag {CLUSTER_TAG}={cluster}",
             "give the cluster another name, or remove that stack yourself",
         )
     if stack.status == "DELETE_FAILED":
