@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from training import config
-from training.launch.supervise import EXIT_CANNOT_START, Supervisor, supervise
+from training.launch.supervisor import EXIT_CANNOT_START, Supervisor, supervise
 from training.model.shape import choose
 
 _POLL_SECONDS = 0.02

@@ -61,6 +61,7 @@ def render(directory: Path, **changes: object) -> str:
         "code_directory": ROOT,
         "python": sys.executable,
         "warning_seconds": 180,
+        "options": [],
         "environment": {"FI_PROVIDER": "efa", "FI_LOG_LEVEL": "1"},
     }
     text = (ROOT / "training" / "launch" / "job.sbatch.j2").read_text()

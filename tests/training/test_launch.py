@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.training import ranks, torchrun
 from training import runstate
-from training.launch import rendezvous, supervise, task
+from training.launch import rendezvous, supervise, supervisor, task
 from training.launch.budget import MAX_FAILURES, MAX_SAME_ERROR, Budget, after_failure
+from training.launch.failures import blames_a_machine, error_in, fingerprint
 from training.launch.rendezvous import Rendezvous, RendezvousError, resolve
 from training.runstate import RunState
 
@@ -88,21 +93,63 @@ def test_a_timeout_names_what_it_waited_for() -> None:
         ask(ENVIRONMENT, "w2,w3")
 
 
-def test_nothing_on_the_srun_line_names_a_node_or_a_port() -> None:
-    plain = supervise.srun_command("job.yaml", 8, auto_resume=False)
-    hyperpod = supervise.srun_command("job.yaml", 8, auto_resume=True)
-    assert plain[:3] == ["srun", "-l", "--kill-on-bad-exit=1"]
-    assert [word for word in hyperpod if word not in plain] == ["--auto-resume=1"]
-    assert hyperpod[-4:] == ["--job-file", "job.yaml", "--ranks-per-node", "8"]
+def test_torchrun_is_told_where_to_meet_and_restarts_nothing_itself() -> None:
+    """By its own parser: what it would do with no word of this on its line."""
+    environment = task.rendezvous_environment(Rendezvous(("w2", "w3"), 1, "10.0.0.2", 29_501), 8)
+    told = ranks.call(torchrun.options, environment)
+    assert told["nnodes"] == "2" and told["node_rank"] == 1 and told["nproc_per_node"] == "8"
+    assert (told["master_addr"], told["master_port"]) == ("10.0.0.2", 29_501)
+    assert told["max_restarts"] == 0 and told["shutdown_timeout"] >= 120
+    assert "SIGUSR1" in told["signals_to_handle"]
 
 
-def test_torchrun_restarts_nothing_itself() -> None:
-    found = Rendezvous(("w2", "w3"), 1, "10.0.0.2", 29_501)
-    line = task.torchrun_command(found, "job.yaml", 8)
-    for option in ("--nnodes=2", "--node-rank=1", "--nproc-per-node=8", "--max-restarts=0"):
-        assert option in line
-    assert "--master-addr=10.0.0.2" in line and "--master-port=29501" in line
-    assert line[-4:] == ["-m", "training.pretrain", "--config", "job.yaml"]
+@pytest.mark.parametrize("resolved", ["127.0.1.1", "10.0.0.9"])
+def test_a_first_node_whose_name_is_loopback_is_asked_of_slurm(
+    resolved: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian's installer writes such a line into /etc/hosts; other nodes would meet themselves there."""
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: resolved)
+    meant = "10.0.0.2" if resolved.startswith("127.") else resolved
+    assert ask(ENVIRONMENT, "w2,w3,w4").address == meant
+
+
+def test_a_first_node_that_is_loopback_everywhere_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: "127.0.1.1")
+    monkeypatch.setitem(ADDRESSES, "w2", "w2")
+    with pytest.raises(RendezvousError, match=r"w2 resolves to 127.0.1.1, where no other node reaches it"):
+        ask(ENVIRONMENT, "w2,w3,w4")
+
+
+def no_scontrol(command: Sequence[str]) -> str:
+    raise FileNotFoundError(command[0])
+
+
+def test_in_a_container_the_steps_own_nodes_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: "10.0.0.2")
+    environment = ENVIRONMENT | {"SLURM_STEP_NODELIST": "w[2-4]"}
+    found = resolve(environment, no_scontrol)
+    assert (found.nodes, found.node_rank) == (("w2", "w3", "w4"), 0)
+
+
+def test_in_a_container_a_list_of_another_time_is_refused() -> None:
+    """A new node does not find itself in the list of a step that was retried."""
+    clock, sleep, _slept = no_wait()
+    environment = ENVIRONMENT | {"SLURM_STEP_NODELIST": "w[1-3]", "SLURMD_NODENAME": "w4"}
+    with pytest.raises(RendezvousError, match="w4 is not among the job's nodes w1,w2,w3"):
+        resolve(environment, no_scontrol, deadline_seconds=1, clock=clock, sleep=sleep)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("w1", ["w1"]),
+        ("ip-10-0-1-[7,9-11],x", ["ip-10-0-1-7", "ip-10-0-1-9", "ip-10-0-1-10", "ip-10-0-1-11", "x"]),
+        ("n[08-10]-a,m[1]", ["n08-a", "n09-a", "n10-a", "m1"]),
+        ("", []),
+    ],
+)
+def test_node_lists_are_read_without_scontrol(text: str, names: list[str]) -> None:
+    assert rendezvous.expand(text) == names
 
 
 def test_the_environment_given_by_the_batch_script_wins() -> None:
@@ -131,11 +178,71 @@ def test_the_same_error_without_progress_is_given_up() -> None:
 def test_different_errors_without_progress_are_given_up_later_and_with_pauses() -> None:
     budget, decisions = Budget(), []
     for number in range(MAX_FAILURES):
-        budget, decision = after_failure(budget, f"error {number}", 0)
+        budget, decision = after_failure(budget, f"Error{'x' * number}", 0)
         decisions.append(decision)
     assert [decision.again for decision in decisions] == [True] * (MAX_FAILURES - 1) + [False]
     pauses = [decision.pause_seconds for decision in decisions[:-1]]
     assert pauses[0] == 0 and pauses == sorted(pauses) and pauses[-1] <= 60
+
+
+def test_a_machines_fault_is_given_more_than_a_bug() -> None:
+    """An ECC error that comes back may be another GPU's; it still ends, when nothing is saved any more."""
+    error = "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered"
+    budget, decisions = Budget(), []
+    for _ in range(MAX_FAILURES):
+        budget, decision = after_failure(budget, error, 50)
+        decisions.append((decision.again, decision.machine))
+    assert decisions == [(True, True)] * (MAX_FAILURES - 1) + [(False, True)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("ValueError: at 0x7f12ab step 41", "ValueError: at 0x7f99cd step 57", True),
+        (
+            "OSError: 10.0.0.3:29511 refused at 12:01:07.5",
+            "OSError: 10.0.0.4:30001 refused at 12:09:59.1",
+            True,
+        ),
+        ("ValueError: a", "ValueError: b", False),
+        ("the step ended with exit code 1", "the step ended with exit code 137", False),
+    ],
+)
+def test_errors_are_one_where_only_numbers_differ(one: str, other: str, same: bool) -> None:
+    assert (fingerprint(one) == fingerprint(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("error", "machine"),
+    [
+        ("RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO)", True),
+        ("RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable", True),
+        ("OSError: [Errno 108] Cannot send after transport endpoint shutdown: '/fsx/x'", True),
+        ("a rank ended without a word", True),
+        ("the step ended with exit code 137", True),
+        ("the step ended with exit code 1", False),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", False),
+        ("RuntimeError: CUDA error: device-side assert triggered", False),
+        ("hang: no progress for 600 s at 41", False),
+    ],
+)
+def test_who_is_to_blame(error: str, machine: bool) -> None:
+    assert blames_a_machine(error) is machine
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("ValueError: x", "ValueError: x"),
+        ("3: torch.OutOfMemoryError: CUDA out of memory", "torch.OutOfMemoryError: CUDA out of memory"),
+        ("[rank0]: KeyError: 'a'", "KeyError: 'a'"),
+        ("  raise ValueError(x)", None),
+        ("step 3 Error rate: 0.1", None),
+        ("KeyboardInterrupt", "KeyboardInterrupt"),
+    ],
+)
+def test_the_end_of_a_traceback_is_found_in_a_log(line: str, error: str | None) -> None:
+    assert error_in(line) == error
 
 
 def test_only_progress_refills_the_budget() -> None:
@@ -175,12 +282,15 @@ DONE = RunState(status="done", step=100)
 DIED = (1, RunState(status="running", step=10), "")
 
 
-def supervisor(directory: Path, *outcomes: tuple[int, RunState | None, str]) -> supervise.Supervisor:
-    return supervise.Supervisor(directory, FakeStep(directory, list(outcomes)), "", lambda seconds: None)
+def boss_of(
+    directory: Path, *outcomes: tuple[int, RunState | None, str], **changes: Any
+) -> supervisor.Supervisor:
+    step = FakeStep(directory, list(outcomes))
+    return supervisor.Supervisor(directory, step, pause=lambda seconds: None, **changes)
 
 
 def test_a_lost_rank_is_started_again_and_the_job_ends_well(tmp_path: Path) -> None:
-    assert supervisor(tmp_path, DIED, (0, DONE, "")).run() == 0
+    assert boss_of(tmp_path, DIED, (0, DONE, "")).run() == 0
     assert json.loads((tmp_path / "launcher.json").read_text())["best_step"] == 10
 
 
@@ -188,7 +298,7 @@ def test_the_same_bug_three_times_ends_the_job_with_the_error_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bug = (1, RunState(status="failed", step=10), "ValueError: shapes")
-    assert supervisor(tmp_path, bug, bug, bug).run() == 1
+    assert boss_of(tmp_path, bug, bug, bug).run() == 1
     said = capsys.readouterr().err
     assert said.count("error: ValueError: shapes") == 1
     assert "given up at saved step 10: the same error came 3 times without progress" in said
@@ -196,18 +306,18 @@ def test_the_same_bug_three_times_ends_the_job_with_the_error_once(
 
 def test_a_requeue_does_not_refill_the_budget(tmp_path: Path) -> None:
     bug = (1, RunState(status="failed", step=10), "ValueError: shapes")
-    assert supervisor(tmp_path, bug, bug, bug).run() == 1
-    assert supervisor(tmp_path, bug).run() == 1
+    assert boss_of(tmp_path, bug, bug, bug).run() == 1
+    assert boss_of(tmp_path, bug).run() == 1
 
 
 def test_the_end_of_an_earlier_job_is_not_taken_for_this_ones(tmp_path: Path) -> None:
     runstate.write_state(tmp_path, replace(DONE, status="preempted"))
     never_came_up = (1, None, "")
-    assert supervisor(tmp_path, never_came_up, (0, DONE, "")).run() == 0
+    assert boss_of(tmp_path, never_came_up, (0, DONE, "")).run() == 0
 
 
 def test_a_signal_stops_the_step_once_and_starts_no_other(tmp_path: Path) -> None:
-    boss = supervisor(tmp_path, (1, RunState(status="preempted", step=7), ""))
+    boss = boss_of(tmp_path, (1, RunState(status="preempted", step=7), ""))
     step = boss.step
     assert isinstance(step, FakeStep)
 
@@ -218,6 +328,73 @@ def test_a_signal_stops_the_step_once_and_starts_no_other(tmp_path: Path) -> Non
     step.on_start = signalled_twice
     assert boss.run() == 3
     assert (step.starts, step.stops) == (1, 1)
+
+
+def requeued(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Commands the supervisor starts, none of which runs."""
+    started: list[list[str]] = []
+
+    def run(command: list[str], check: bool) -> subprocess.CompletedProcess[str]:
+        started.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return started
+
+
+ECC = (1, RunState(status="running", step=10), "RuntimeError: uncorrectable ECC error encountered")
+
+
+def test_without_auto_resume_a_machines_fault_queues_the_job_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = requeued(monkeypatch)
+    assert boss_of(tmp_path, ECC, job_id="42", requeue_on_machine_fault=True).run() == 0
+    assert started == [["scontrol", "requeue", "42"]]
+
+
+def test_where_auto_resume_is_a_machines_fault_starts_the_step_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = requeued(monkeypatch)
+    assert boss_of(tmp_path, ECC, (0, DONE, ""), job_id="42").run() == 0
+    assert started == []
+
+
+def test_a_bug_never_queues_the_job_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = requeued(monkeypatch)
+    bug = (1, RunState(status="failed", step=10), "ValueError: shapes")
+    assert boss_of(tmp_path, bug, bug, bug, job_id="42", requeue_on_machine_fault=True).run() == 1
+    assert started == []
+
+
+@pytest.mark.parametrize(
+    ("state", "commands", "code"),
+    [
+        (RunState(status="preempted", step=7, stopped_by="time limit"), [["scontrol", "requeue", "42"]], 0),
+        (RunState(status="preempted", step=7, stopped_by="stop_at"), [], 3),
+    ],
+)
+def test_ranks_that_left_by_themselves_are_queued_again_only_for_the_time_limit(
+    state: RunState, commands: list[list[str]], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = requeued(monkeypatch)
+    assert boss_of(tmp_path, (1, state, ""), job_id="42").run() == code
+    assert started == commands
+
+
+def test_a_job_that_slurm_queues_again_and_again_ends_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its launcher dies with the first node each time, so that nobody counts; the next one does."""
+    for count in range(1, MAX_FAILURES):
+        runstate.write_state(tmp_path, RunState(status="running", step=10, job_id="42"))
+        assert boss_of(tmp_path, (0, DONE, ""), job_id="42", restart_count=count).run() == 0
+    runstate.write_state(tmp_path, RunState(status="running", step=10, job_id="42"))
+    boss = boss_of(tmp_path, (0, DONE, ""), job_id="42", restart_count=MAX_FAILURES)
+    assert boss.run() == 1
+    assert isinstance(boss.step, FakeStep) and boss.step.starts == 0
+    assert "given up at saved step 10: 6 failures without progress" in capsys.readouterr().err
 
 
 def test_a_wrong_job_file_starts_nothing(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from training.launch.failures import blames_a_machine, fingerprint
+
 MAX_FAILURES = 6
 MAX_SAME_ERROR = 3
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -21,6 +23,7 @@ class Budget:
     num_failures: int = 0
     """Failures since best_step last rose."""
     last_error: str = ""
+    """Fingerprint of the last failure."""
     num_same_error: int = 0
     """How often last_error came in a row without progress."""
 
@@ -32,28 +35,31 @@ class Decision:
     again: bool
     reason: str
     pause_seconds: float = 0.0
+    machine: bool = False
+    """Whether a machine is to blame, so that another one may do better."""
 
 
 def after_failure(budget: Budget, error: str, step: int) -> tuple[Budget, Decision]:
     """The budget after one more failure at a saved step, and what to do.
 
-    A fault of the hardware goes away with a restart or at least moves; an error that comes back the same
-    without a new checkpoint in between is a bug, and is given up sooner.
+    A machine's fault goes away with a restart, or moves; an error that comes back the same without a new
+    checkpoint in between is a bug, and is given up sooner.
     """
     if step > budget.best_step:
         budget = Budget(best_step=step)
-    same = budget.num_same_error + 1 if error == budget.last_error else 1
-    after = replace(budget, num_failures=budget.num_failures + 1, last_error=error, num_same_error=same)
-    return after, _decide(after)
+    seen = fingerprint(error)
+    same = budget.num_same_error + 1 if seen == budget.last_error else 1
+    after = replace(budget, num_failures=budget.num_failures + 1, last_error=seen, num_same_error=same)
+    return after, _decide(after, blames_a_machine(error))
 
 
-def _decide(budget: Budget) -> Decision:
-    if budget.num_same_error >= MAX_SAME_ERROR:
+def _decide(budget: Budget, machine: bool) -> Decision:
+    if budget.num_same_error >= MAX_SAME_ERROR and not machine:
         times = f"the same error came {budget.num_same_error} times without progress"
         return Decision(False, times)
     if budget.num_failures >= MAX_FAILURES:
-        return Decision(False, f"{budget.num_failures} failures without progress")
+        return Decision(False, f"{budget.num_failures} failures without progress", machine=machine)
     left = MAX_FAILURES - budget.num_failures
     # the first restart is at once; a failure that persists gets longer and longer pauses
     pause = min(_LONGEST_PAUSE_SECONDS, 2.0 ** (budget.num_failures + 1)) if budget.num_failures > 1 else 0.0
-    return Decision(True, f"{left} more failures without progress are allowed", pause)
+    return Decision(True, f"{left} more failures without progress are allowed", pause, machine)

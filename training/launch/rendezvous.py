@@ -59,8 +59,8 @@ def resolve(
 
 
 def _ask(environment: Mapping[str, str], run: Run) -> Rendezvous:
-    job_id, me = environment["SLURM_JOB_ID"], environment["SLURMD_NODENAME"]
-    nodes = _job_nodes(job_id, run)
+    me = environment["SLURMD_NODENAME"]
+    nodes = _job_nodes(environment, run)
     expected = int(environment.get("SLURM_NTASKS", len(nodes)))
     if len(nodes) != expected:
         raise ValueError(f"the job has {len(nodes)} nodes ({','.join(nodes)}), the step {expected} tasks")
@@ -69,22 +69,62 @@ def _ask(environment: Mapping[str, str], run: Run) -> Rendezvous:
     return Rendezvous(tuple(nodes), nodes.index(me), _address(nodes[0], run), _port(environment))
 
 
-def _job_nodes(job_id: str, run: Run) -> list[str]:
-    found = re.search(r"(?:^|\s)NodeList=(\S+)", run(["scontrol", "show", "job", "-o", job_id]))
+def _job_nodes(environment: Mapping[str, str], run: Run) -> list[str]:
+    try:
+        job = run(["scontrol", "show", "job", "-o", environment["SLURM_JOB_ID"]])
+    except FileNotFoundError:  # in a container: what the step was started with is all there is
+        return expand(environment.get("SLURM_STEP_NODELIST", ""))
+    found = re.search(r"(?:^|\s)NodeList=(\S+)", job)
     if found is None or found.group(1) == "(null)":
         raise ValueError("the job has no nodes")
     return run(["scontrol", "show", "hostnames", found.group(1)]).split()
 
 
+def expand(node_list: str) -> list[str]:
+    """The names of a node list such as `a-[1,3-4],b`, with one bracket a name. Raises ValueError."""
+    names: list[str] = []
+    for part in re.findall(r"[^,\[]+(?:\[[^\]]*\][^,\[]*)?", node_list):
+        found = re.fullmatch(r"([^\[]*)\[([\d,-]+)\](.*)", part)
+        if found is None and "[" in part:
+            raise ValueError(f"{node_list}: cannot be read without scontrol")
+        names += _numbered(*found.groups()) if found else [part]
+    return names
+
+
+def _numbered(before: str, ranges: str, after: str) -> list[str]:
+    names = []
+    for each in ranges.split(","):
+        first, _, last = each.partition("-")
+        numbers = range(int(first), int(last or first) + 1)
+        names += [f"{before}{number:0{len(first)}d}{after}" for number in numbers]
+    return names
+
+
 def _address(node: str, run: Run) -> str:
-    """The node's address: its name where that resolves, else what Slurm knows."""
+    """The node's address: its name where that resolves, else what Slurm knows.
+
+    A name that is loopback (as Debian's installer writes into /etc/hosts) leads other nodes to themselves.
+    """
     try:
-        return socket.gethostbyname(node)
+        address = socket.gethostbyname(node)
     except OSError:
+        return _known_to_slurm(node, run)
+    if not address.startswith("127."):
+        return address
+    known = _known_to_slurm(node, run)
+    if known == node or known.startswith("127."):
+        raise ValueError(f"{node} resolves to {address}, where no other node reaches it")
+    return known
+
+
+def _known_to_slurm(node: str, run: Run) -> str:
+    try:
         found = re.search(r"NodeAddr=(\S+)", run(["scontrol", "show", "node", "-o", node]))
-        if found is None:
-            raise ValueError(f"neither the resolver nor Slurm knows the address of {node}") from None
-        return found.group(1)
+    except FileNotFoundError:
+        found = None
+    if found is None:
+        raise ValueError(f"neither the resolver nor Slurm knows the address of {node}")
+    return found.group(1)
 
 
 def _port(environment: Mapping[str, str]) -> int:

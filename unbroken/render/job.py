@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from unbroken.catalog import instance_types
-from unbroken.config import ClusterConfig
+from unbroken.config import ClusterConfig, TrainingConfig
+from unbroken.config.training import LAUNCHER
 from unbroken.render.errors import RenderError
 from unbroken.render.templates_env import environment
 
@@ -21,7 +23,16 @@ TEMPLATE = "job.sbatch.j2"
 WARNING_SECONDS = 180
 _LAUNCH = Path(__file__).resolve().parents[2] / "training" / "launch"
 # Settings of the sbatch file; all others belong to the trainer and go into job.yaml.
-_LAUNCHER_KEYS = frozenset({"gpus_per_node", "python"})
+_LAUNCHER_KEYS = LAUNCHER | {"gpus_per_node"}
+# What belongs to a model, to what the internet has, or to packages and hardware that a rehearsed node lacks:
+# with another preset each is as if the cluster file had not named it.
+_LEFT_OUT = (
+    "weights_revision model_type vocab_size hidden_size intermediate_size num_hidden_layers "
+    "num_attention_heads num_key_value_heads rope_theta rotary_fraction dataset_config dataset_revision "
+    "dataset_split text_column resume_from sharding shard_group_size compile local_directory "
+    "prometheus_directory tensorboard_directory mlflow_tracking_uri container_image container_mounts "
+    "hub_token_file"
+).split()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +54,15 @@ class Overlay:
     """Steps between two checkpoints."""
     context_length: int | None = None
     """Tokens in one sample."""
+    weights: str | None = None
+    dataset: str | None = None
+    tokenizer: str | None = None
 
     def values(self) -> dict[str, object]:
-        """Return the settings that this overlay sets."""
+        """Return the settings that this overlay sets; with a preset also those that belong to another one."""
         pairs = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return {name: value for name, value in pairs if value is not None}
+        given = {name: value for name, value in pairs if value is not None}
+        return ({} if self.preset is None else _defaults(_LEFT_OUT)) | given
 
     def changes(self, config: ClusterConfig) -> list[tuple[str, object, object]]:
         """Return (setting, value in the cluster file, value in the rehearsal) for all that differ."""
@@ -58,7 +73,8 @@ class Overlay:
 def job(config: ClusterConfig, overlay: Overlay | None) -> dict[str, str]:
     """Return the texts of job.sbatch and job.yaml. Raises RenderError outside a checkout."""
     settings = _settings(config) | (overlay.values() if overlay else {})
-    trainer = {name: value for name, value in settings.items() if name not in _LAUNCHER_KEYS}
+    given = {name: value for name, value in settings.items() if name not in _LAUNCHER_KEYS}
+    trainer = {name: value for name, value in given.items() if value is not None}  # null is the default
     if not (_LAUNCH / TEMPLATE).is_file():
         raise RenderError(f"{_LAUNCH / TEMPLATE} is missing", "run this from a checkout of the project")
     return {
@@ -79,9 +95,14 @@ def _settings(config: ClusterConfig) -> dict[str, object]:
     return launcher | config.training.model_dump(mode="json")
 
 
-def _launcher(config: ClusterConfig, settings: dict[str, object]) -> dict[str, object]:
+def _defaults(names: list[str]) -> dict[str, object]:
+    return {name: TrainingConfig.model_fields[name].get_default(call_default_factory=True) for name in names}
+
+
+def _launcher(config: ClusterConfig, settings: dict[str, Any]) -> dict[str, object]:
     """Return the variables that the template lists."""
     group = config.worker_groups[0]
+    token = {"HF_TOKEN_PATH": settings["hub_token_file"]} if settings["hub_token_file"] else {}
     return {
         "name": config.training.preset,
         "partition": group.partition,
@@ -91,9 +112,19 @@ def _launcher(config: ClusterConfig, settings: dict[str, object]) -> dict[str, o
         "code_directory": f"{config.storage.mount_path}/unbroken/current",
         "python": settings["python"],
         "warning_seconds": WARNING_SECONDS,
-        "auto_resume": config.slurm.auto_resume,
-        "environment": _environment(_instance(config)),
+        "options": _options(config.slurm.auto_resume, settings),
+        "environment": _environment(_instance(config)) | token,
     }
+
+
+def _options(auto_resume: bool, settings: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """Return what the supervisor is told beyond the job file and the ranks."""
+    options: list[tuple[str, str | None]] = [] if auto_resume else [("--no-auto-resume", None)]
+    if settings["container_image"]:
+        options += [("--container-image", settings["container_image"])]
+        options += [("--container-python", settings["container_python"])]
+        options += [("--container-mount", mount) for mount in settings["container_mounts"]]
+    return options + ([("--stop-on-sockets", None)] if settings["efa_fallback"] == "stop" else [])
 
 
 def _environment(instance: instance_types.InstanceType) -> dict[str, str]:

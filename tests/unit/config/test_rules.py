@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import ValidationError
 
 from training.config import JobConfig
+from training.model.presets import PRESETS
 from unbroken.config import (
     ClusterConfig,
     ControllerGroup,
@@ -20,6 +21,7 @@ from unbroken.config import (
     UserConfig,
     WorkerGroup,
 )
+from unbroken.config.training import LAUNCHER
 
 
 def worker(**changes: Any) -> WorkerGroup:
@@ -194,11 +196,16 @@ def test_the_job_is_the_trainers_own_default() -> None:
     """Both ends have defaults, since the trainer runs without the cluster file; they may not drift apart."""
     ours = TrainingConfig().model_dump()
     theirs = vars(JobConfig())
-    assert set(ours) - set(theirs) == {"python"}
+    assert set(ours) - set(theirs) == LAUNCHER
     assert set(theirs) - set(ours) == {"device"}
-    assert {key: value for key, value in ours.items() if key != "python"} == {
+    assert {key: value for key, value in ours.items() if key in theirs} == {
         key: value for key, value in theirs.items() if key in ours
     }
+
+
+def test_a_job_of_each_preset_is_one_that_the_trainer_knows() -> None:
+    ours = get_args(TrainingConfig.model_fields["preset"].annotation)
+    assert set(ours) == set(PRESETS)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +214,13 @@ def test_the_job_is_the_trainers_own_default() -> None:
         {"min_learning_rate": 1e-3},
         {"warmup_fraction": 0.6, "plateau_fraction": 0.6},
         {"keep_checkpoints": 1},
-        {"dataset": "c4"},
+        {"dataset": "two words"},
+        {"tokenizer": "s3://bucket/tokenizer"},
+        {"container_mounts": ["/data"]},
+        {"container_image": "it's"},
+        {"container_image": "x", "container_mounts": ["data:/data"]},
+        {"hub_token_file": "~/token"},
+        {"lr_schedule": "plateau"},
         {"python": "python3"},
         {"python": "/opt/it's/python3"},
         {"beta1": 1.0},

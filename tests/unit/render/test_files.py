@@ -210,8 +210,21 @@ def test_tokens_pass_through_unchanged() -> None:
 def test_a_job_without_auto_resume_says_so_to_the_launcher() -> None:
     assert "--no-auto-resume" not in render.job(cluster(), None)["job.sbatch"]
     plain = render.job(cluster(slurm={"auto_resume": False}), None)["job.sbatch"]
-    assert "--job-file job.yaml --no-auto-resume --ranks-per-node 8\n" in plain
-    assert "HyperPod's auto-resume" not in plain
+    assert plain.endswith("  --job-file job.yaml --ranks-per-node 8 --no-auto-resume\n")
+
+
+def test_a_job_in_a_container_says_so_to_the_launcher() -> None:
+    training = {"container_image": "/fsx/a.sqsh", "container_mounts": ["/a:/b"], "efa_fallback": "stop"}
+    script = render.job(cluster(training=training), None)["job.sbatch"]
+    assert script.endswith(
+        "--ranks-per-node 8 --container-image='/fsx/a.sqsh' --container-python='python3' "
+        "--container-mount='/a:/b' --stop-on-sockets\n"
+    )
+
+
+def test_the_token_is_named_by_its_file() -> None:
+    script = render.job(cluster(training={"hub_token_file": "/fsx/ubuntu/.token"}), None)["job.sbatch"]
+    assert "export HF_TOKEN_PATH='/fsx/ubuntu/.token'\n" in script
 
 
 def test_the_jobs_header_follows_the_first_worker_group() -> None:
@@ -265,6 +278,8 @@ def test_an_overlay_changes_what_it_lists_and_nothing_else() -> None:
     }
     lines = zip(plain["job.sbatch"].splitlines(), changed["job.sbatch"].splitlines(), strict=True)
     assert [new for old, new in lines if old != new] == [
+        "[[ -x '/opt/python3' ]] || {",
+        "  echo 'job.sbatch: /opt/python3 is not there; see docs/reference/job.md, \"The environment\"' >&2",
         "exec '/opt/python3' -m training.launch.supervise \\",
         "  --job-file job.yaml --ranks-per-node 1",
     ]
@@ -283,6 +298,23 @@ def test_an_overlay_tells_its_changes() -> None:
 
 def test_what_an_overlay_repeats_is_no_change() -> None:
     assert render.Overlay(num_steps=5000).changes(cluster()) == []
+
+
+def test_what_belongs_to_another_model_or_to_the_internet_is_left_out_and_told() -> None:
+    settings = {
+        "weights_revision": "abc",
+        "rope_theta": 1e6,
+        "dataset_config": "en",
+        "resume_from": "/fsx/x",
+        "container_image": "x",
+        "mlflow_tracking_uri": "sqlite:///x",
+        "sharding": "hybrid",
+    }
+    declared = cluster(training=settings)
+    overlay = render.Overlay(preset="tiny", weights="scratch", dataset="shipped", tokenizer="bytes")
+    assert not set(settings) - {"sharding"} & set(yaml.safe_load(render.job(declared, overlay)["job.yaml"]))
+    changed = {name for name, _before, _after in overlay.changes(declared)}
+    assert changed == {*settings, "preset", "weights", "dataset", "tokenizer"}
 
 
 def test_every_setting_of_an_overlay_is_one_of_the_job() -> None:

@@ -35,7 +35,9 @@ class Options:
 
 
 def overlay(options: Options, python: str = TRAINING_PYTHON) -> Overlay:
-    """What the rehearsal changes about the job: one CPU rank a node, the tiny preset, few steps."""
+    """What the rehearsal changes about the job: one CPU rank a node, the tiny preset, few steps.
+
+    Nothing is fetched from a hub: a rehearsed node has no way there."""
     steps = options.steps or (SHORT_STEPS if options.short else NUM_STEPS)
     every = SHORT_CHECKPOINT_EVERY if options.short else CHECKPOINT_EVERY
     return Overlay(
@@ -47,4 +49,7 @@ def overlay(options: Options, python: str = TRAINING_PYTHON) -> Overlay:
         checkpoint_every=max(1, min(every, steps // 3)),
         python=python,
         device="cpu",
+        weights="scratch",
+        dataset="shipped",
+        tokenizer="bytes",
     )

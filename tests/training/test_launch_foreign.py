@@ -1,0 +1,220 @@
+"""unbroken-run around a trainer that knows nothing of it: a script with a checkpoint of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from training import runstate
+from training.launch import run
+from training.launch.output import Errors, Progress, follow
+
+ROOT = Path(__file__).parents[2]
+LAST = 8
+
+# What it does at a step comes from `fault`; a fault that is there once is removed before it strikes.
+TRAINER = """
+import os, pathlib, signal, subprocess, sys, time
+here = pathlib.Path(sys.argv[1])
+saved = here / "saved"
+step = int(saved.read_text()) if saved.exists() else 0
+fault, at, again = (here / "fault").read_text().split() if (here / "fault").exists() else ("", "0", "")
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+while step < {last}:
+    time.sleep(0.02)
+    step += 1
+    if str(step) in at.split(","):
+        if again == "once":
+            left = ",".join(other for other in at.split(",") if other != str(step))
+            (here / "fault").write_text(f"{{fault}} {{left or 0}} once")
+        if fault == "hang":
+            child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+            (here / "child").write_text(str(child.pid))
+            time.sleep(600)
+        if fault == "bug":
+            raise ValueError(f"shapes differ at 0x{{time.time_ns():x}}")
+        if fault == "slow":
+            time.sleep(60)
+    print(f"[rank0] step: {{step}} loss: 1.0", flush=True)
+    saved.write_text(str(step))
+"""
+
+
+@dataclass
+class Bench:
+    """A foreign trainer in a directory of its own."""
+
+    directory: Path
+
+    def start(self, *options: str, fault: str = "") -> subprocess.Popen[str]:
+        (self.directory / "train.py").write_text(TRAINER.format(last=LAST))
+        if fault:
+            (self.directory / "fault").write_text(fault)
+        environment = {"PATH": os.environ["PATH"], "UNBROKEN_PYTHON": sys.executable}
+        command = ["bash", str(ROOT / "training/launch/unbroken-run"), *options, "--"]
+        return subprocess.Popen(
+            [*command, sys.executable, "train.py", str(self.directory)],
+            cwd=self.directory,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *options: str, fault: str = "") -> tuple[int, str, str]:
+        process = self.start("--progress", r"step: (\d+)", *options, fault=fault)
+        out, err = process.communicate(timeout=100)
+        return process.returncode, out, err
+
+    def state(self) -> runstate.RunState:
+        return runstate.read_state(self.directory / "run")
+
+    def ledger(self) -> list[dict[str, Any]]:
+        lines = (self.directory / "run" / "ledger.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def test_a_run_without_a_fault_passes_its_output_on(bench: Bench) -> None:
+    code, out, err = bench.run()
+    assert (code, err) == (0, "")
+    assert out == "".join(f"[rank0] step: {step} loss: 1.0\n" for step in range(1, LAST + 1))
+    assert (bench.state().status, bench.state().step, bench.state().attempt) == ("done", LAST, 1)
+
+
+def test_a_hang_is_ended_with_all_its_processes_and_goes_on(bench: Bench) -> None:
+    """Also a process in a session of its own, as torchrun's ranks are."""
+    code, out, err = bench.run("--stall", "1", fault="hang 5 once")
+    assert code == 0, err
+    assert "failed at saved step 4 (hang: no progress for 1 s at 4); starting again" in err
+    assert "Fatal Python error: Aborted" in out and "train.py" in out, "its stacks are in the log"
+    assert out.count("step: 4 ") == 1 and out.count("step: 5 ") == 1, "it went on, not from the start"
+    assert not _runs(int((bench.directory / "child").read_text()))
+    assert (bench.state().status, bench.state().attempt) == ("done", 2)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_hang_is_not_noticed_where_nobody_looks(bench: Bench) -> None:
+    """Negative control of the one above."""
+    process = bench.start(fault="slow 5 once")
+    time.sleep(2)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    _out, err = process.communicate(timeout=30)
+    assert "a hang is not noticed" in err and process.returncode == 3
+
+
+def test_a_crash_loop_is_stopped_and_its_error_said_once(bench: Bench) -> None:
+    """The address in the error differs each time."""
+    code, out, err = bench.run("--longest-pause", "0", fault="bug 5 always")
+    assert code == 1
+    assert err.count("given up at saved step 4: the same error came 3 times without progress") == 1
+    assert err.count("error: ValueError: shapes differ") == 1
+    assert out.count("step: 4 ") == 1 and "step: 5 " not in out
+    assert bench.state().reason.startswith("ValueError: shapes differ")
+
+
+def test_progress_refills_the_budget(bench: Bench) -> None:
+    """The same error three times, as in the test above; with a step between them it is no loop."""
+    code, _out, err = bench.run(fault="bug 2,4,6 once")
+    assert code == 0, err
+    assert err.count("5 more failures without progress are allowed") == 3
+
+
+def test_the_ledger_adds_up_to_the_wall_clock(bench: Bench) -> None:
+    began = time.time()
+    code, _out, err = bench.run(fault="bug 5 once")
+    wall = time.time() - began
+    lines = bench.ledger()
+    assert code == 0, err
+    assert [line["event"] for line in lines].count("start") == 2
+    assert [line["step"] for line in lines if line["event"] == "resumed"] == [0, 4]
+    spent = sum(sum(line["seconds"].values()) for line in lines if line["event"] == "spent")
+    first, last = lines[0]["t"], lines[-1]["t"]
+    assert spent <= last - first <= wall
+
+
+def test_told_to_stop_it_leaves_and_the_state_says_so(bench: Bench) -> None:
+    process = bench.start("--progress", r"step: (\d+)", fault="slow 5 once")
+    assert process.stdout is not None
+    while "step: 4 " not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert (process.returncode, bench.state().status) == (3, "preempted")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--progress", "(", "--", "true"], "--progress (: missing )"),
+        (["--progress", "step", "--", "true"], "has no group"),
+        (["--progress", r"(\d+)", "--"], "no command"),
+    ],
+)
+def test_what_is_refused_at_once(
+    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run.main(["--run-directory", str(tmp_path / "run"), *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_metrics_file_is_progress_too(tmp_path: Path) -> None:
+    """Lines of earlier attempts do not count, nor half of one, nor lines of another kind."""
+    file = tmp_path / "metrics.jsonl"
+    file.write_text('{"step": 70}\n')
+    progress = Progress(metrics=file, clock=lambda: 0.0)
+    progress.begin()
+    progress.look()
+    assert progress.first is None
+    with file.open("a") as more:
+        more.write('{"epoch": 1}\n{"step": 41}\n{"step": 4')
+        more.flush()
+        progress.look()
+        assert progress.first == 41
+        more.write("2}\n")
+    progress.look()
+    assert (progress.step, progress.best) == (42, 42)
+
+
+def test_a_step_that_is_told_again_is_no_progress() -> None:
+    times = iter([0.0, 10.0, 50.0])
+    progress = Progress(re.compile(r"step (\d+)"), clock=lambda: next(times))
+    progress.begin()
+    progress.line("step 7")
+    progress.line("step 7")
+    assert progress.still_seconds() == 40
+
+
+def test_lines_are_read_whole_whatever_the_pieces(tmp_path: Path) -> None:
+    """Also those of a progress bar, which end in a carriage return."""
+    receiving, sending = os.pipe()
+    errors, progress = Errors(), Progress(re.compile(r"(\d+)/100"))
+    os.write(sending, b"\r 10/100 [=> ]\r 20/100\nTraceback (most recent call last):\n  ...\n0: Val")
+    os.write(sending, b"ueError: x\nRuntimeError: later\n")
+    os.close(sending)
+    with (tmp_path / "out").open("wb") as out:
+        follow(receiving, out, [errors, progress])
+    assert (progress.step, errors.first) == (20, "ValueError: x")
+    assert (tmp_path / "out").read_bytes().endswith(b"RuntimeError: later\n")

@@ -1,0 +1,149 @@
+"""Runs a step until the work is done, given up or stopped, and decides after each failure.
+
+Who starts again what, so that exactly one does: docs/reference/job.md, "When something breaks". Standard
+library only.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+from training import runstate
+from training.launch.budget import Budget, Decision, after_failure
+
+EXIT_DONE, EXIT_GAVE_UP, EXIT_CANNOT_START, EXIT_STOPPED = 0, 1, 2, 3
+_REQUEUED = "the job was queued again from outside, its first node lost"
+
+
+class Step(Protocol):
+    """All ranks of one attempt."""
+
+    def run(self) -> int:
+        """Start the ranks and wait for them; returns 0 when all ended well."""
+
+    def stop(self) -> None:
+        """Ask all ranks to save and leave; called from a signal handler while `run` waits."""
+
+
+@dataclass
+class Supervisor:
+    """Runs one step as often as the budget allows."""
+
+    run_directory: Path
+    step: Step
+    job_id: str = ""
+    pause: Callable[[float], object] | None = None
+    """Waits so many seconds, or until told to stop; a test passes its own."""
+    requeue_on_machine_fault: bool = False
+    """Queue the job again where a machine is to blame, since nobody else exchanges it."""
+    longest_pause_seconds: float = 60.0
+    restart_count: int = 0
+    """How often Slurm has queued the job again."""
+    stop_signal: int | None = None
+    _stopped: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> int:
+        """Start the step as often as the budget allows; returns the exit code."""
+        if self._was_cut_off() and not self._again(_REQUEUED).again:
+            return EXIT_GAVE_UP
+        while self.stop_signal is None:
+            code = self._start_once()
+            status = runstate.read_state(self.run_directory).status
+            if status == runstate.DONE or (code == 0 and status != runstate.PREEMPTED):
+                return EXIT_DONE
+            if self.stop_signal is not None or status == runstate.PREEMPTED:
+                return self._stop()
+            decision = self._again(self._error(code))
+            if not decision.again:
+                return EXIT_GAVE_UP
+            if decision.machine and self.requeue_on_machine_fault and self.job_id:
+                return self._requeue("a machine is to blame, and nothing else exchanges it here")
+            (self.pause or self._stopped.wait)(min(decision.pause_seconds, self.longest_pause_seconds))
+        return EXIT_STOPPED  # told to stop in the pause between two attempts: everything is saved
+
+    def handle(self, number: int, _frame: FrameType | None) -> None:
+        """Signal handler: remember it and have the ranks save and leave."""
+        first = self.stop_signal is None
+        self.stop_signal = self.stop_signal or number
+        self._stopped.set()
+        if first:
+            self.step.stop()
+
+    def _was_cut_off(self) -> bool:
+        """Whether the launcher of an earlier start of this job ended without a word, as with its node.
+
+        Those starts count: a job that Slurm queues again and again must end too.
+        """
+        state = runstate.read_state(self.run_directory)
+        open_end = state.status in (runstate.STARTING, runstate.RUNNING)
+        return self.restart_count > 0 and open_end and state.job_id == self.job_id
+
+    def _start_once(self) -> int:
+        runstate.clear_failures(self.run_directory)
+        before = runstate.read_state(self.run_directory)
+        starting = replace(before, status=runstate.STARTING, reason="", stopped_by="", job_id=self.job_id)
+        runstate.write_state(self.run_directory, starting)
+        return self.step.run()
+
+    def _error(self, code: int) -> str:
+        """The error to judge by. Ranks that only lost a peer say that one of them is gone, not why."""
+        if first := runstate.first_failure(self.run_directory):
+            return first
+        if any((self.run_directory / "failures").glob("rank-*.json")):
+            return "a rank ended without a word"
+        return f"the step ended with exit code {code}"
+
+    def _again(self, error: str) -> Decision:
+        step = runstate.read_state(self.run_directory).step
+        budget, decision = after_failure(self._budget(), error, step)
+        runstate.replace_text(self.run_directory / "launcher.json", json.dumps(asdict(budget)) + "\n")
+        if decision.again:
+            say(f"failed at saved step {step} ({error}); starting again, {decision.reason}")
+        else:
+            say(f"given up at saved step {step}: {decision.reason}\n  error: {error}")
+        return decision
+
+    def _budget(self) -> Budget:
+        try:
+            content = json.loads((self.run_directory / "launcher.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return Budget()
+        return Budget(**content)
+
+    def _stop(self) -> int:
+        state = runstate.read_state(self.run_directory)
+        if state.status != runstate.PREEMPTED:
+            say("stopped before the ranks had saved; a restart goes on from the last checkpoint")
+            return EXIT_GAVE_UP
+        if self.job_id and (self.stop_signal == signal.SIGUSR1 or state.stopped_by == "time limit"):
+            return self._requeue("the time limit is near, and the ranks have saved")
+        return EXIT_STOPPED
+
+    def _requeue(self, why: str) -> int:
+        say(f"{why}; the job is queued again")
+        return subprocess.run(["scontrol", "requeue", self.job_id], check=False).returncode
+
+
+def supervise(supervisor: Supervisor) -> int:
+    """Run a supervisor with the signals that end a job bound to it."""
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+        signal.signal(number, supervisor.handle)
+    try:
+        return supervisor.run()
+    except (OSError, ValueError) as error:
+        say(f"cannot run the job: {error}")
+        return EXIT_CANNOT_START
+
+
+def say(message: str) -> None:
+    """Tell a person, in the job's log."""
+    print(f"launcher: {message}", file=sys.stderr, flush=True)
