@@ -274,9 +274,9 @@ def killed_pruning(rank: int) -> None:
 def killed_copying(rank: int) -> None:
     """Rank 1, with a part of its file of step 4 copied from the nodes to the shared directory."""
     if rank == 1:
-        from training.checkpoint import copying
+        from training.checkpoint import transfer
 
-        original = copying.copy
+        original = transfer.copy
 
         def copy(source: Path, target: Path, *rest: Any) -> None:
             if "step-00000004" in str(source):
@@ -284,7 +284,7 @@ def killed_copying(rank: int) -> None:
                 _kill()
             original(source, target, *rest)
 
-        _put(copying, "copy", copy)
+        _put(transfer, "copy", copy)
 
 
 def never_copied(rank: int) -> None:
@@ -295,6 +295,17 @@ def never_copied(rank: int) -> None:
     original = Copier.start
     _put(Copier, "start", lambda self, found: original(self, found) if found.content.step == 2 else None)
     _put(Copier, "finish", lambda self, found: None)
+
+
+def no_room_to_copy(rank: int) -> None:
+    """The shared directory is full for rank 1."""
+    from training.checkpoint import transfer
+
+    def copy(source: Path, target: Path, *_rest: Any) -> None:
+        raise OSError(28, "No space left on device", str(target))
+
+    if rank == 1:
+        _put(transfer, "copy", copy)
 
 
 def no_room_in_second_save(rank: int) -> None:
@@ -423,3 +434,18 @@ def slow_writing(rank: int) -> None:
         return original(self)
 
     _put(Save, "_save", save)
+
+
+def half_is_enough(rank: int) -> None:
+    """A step counts though files of it went with a node."""
+    from training.checkpoint.tier import Tier
+
+    _put(Tier, "_whole", lambda self, path, content: True)
+    _put(Tier, "_lost", lambda self, path, content: [])
+
+
+def without_fetching(rank: int) -> None:
+    """What another node has stays there."""
+    from training.checkpoint.pieces import ScatteredReader
+
+    _put(ScatteredReader, "_fetch", lambda self, missing: None)

@@ -6,34 +6,14 @@ the way, and the copy is committed there like any other checkpoint.
 
 from __future__ import annotations
 
-import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import xxhash
-
+from training.checkpoint import transfer
 from training.checkpoint.group import Ranks
-from training.checkpoint.manifest import CheckpointError, FileEntry
+from training.checkpoint.manifest import CheckpointError
 from training.checkpoint.tier import Found, Tier
-
-_BLOCK = 4 * 1024 * 1024
-
-
-def copy(source: Path, target: Path, expected: FileEntry, bytes_per_second: float | None) -> None:
-    """Copy a file and flush it. Raises CheckpointError if it is not what it was written as."""
-    digest, began, done = xxhash.xxh3_128(), time.monotonic(), 0
-    with source.open("rb", buffering=0) as file, target.open("wb", buffering=0) as out:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-            out.write(block)
-            done += len(block)
-            if bytes_per_second:
-                time.sleep(max(0.0, began + done / bytes_per_second - time.monotonic()))
-        os.fsync(out.fileno())
-    if (target.stat().st_size, digest.hexdigest()) != (expected.size, expected.xxh3):
-        raise CheckpointError(f"{source} is damaged: it was not copied")
 
 
 class Copier:
@@ -98,7 +78,7 @@ class Copier:
 
         def copy_share() -> None:
             for name, expected in files.items():
-                copy(found.path / name, aside / name, expected, self._rate)
+                transfer.copy(found.path / name, aside / name, expected, self._rate)
 
         self._ranks.everywhere(copy_share)
         path = self._target.commit(found.content)

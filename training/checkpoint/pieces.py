@@ -46,8 +46,8 @@ class ScatteredReader(FileSystemReader):
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         """As the library's, once what is missing has been fetched."""
         places = [self.storage_data[item.storage_index] for item in plan.items]
-        absent = {each for each in places if not (self._view / each.relative_path).is_symlink()}
-        self._fetch(sorted(Piece(each.relative_path, each.offset, each.length) for each in absent))
+        pieces = {Piece(each.relative_path, each.offset, each.length) for each in places}
+        self._fetch(sorted(each for each in pieces if not (self._view / each.name).is_symlink()))
         return super().read_data(plan, planner)
 
     def _fetch(self, missing: list[Piece]) -> None:

@@ -109,15 +109,16 @@ class Tier:
             found.setdefault(content.step, []).append(content)
         for step in sorted(found, reverse=True):
             first, *others = found[step]
-            if all(other == first for other in others) and self._whole(first):
-                return Found(self._path(step), first)
+            path = retention.committed(self.root).get(step, self.root / retention.directory_name(step))
+            if all(other == first for other in others) and self._whole(path, first):
+                return Found(path, first)
         return None
 
     def faults(self, found: Found) -> list[str]:
         """What is wrong with the files, which are shared out over the ranks, since hashing takes time."""
         here = [name for name in sorted(found.content.files) if (found.path / name).exists()]
         mine = here[self._beside.index(self._ranks.rank) :: len(self._beside)]
-        lost = self._lost(found.content)
+        lost = self._lost(found.path, found.content)
         wrong = self._ranks.gather(manifest.faults(found.path, found.content, mine))
         return [*(f"{name} is missing" for name in lost), *(fault for part in wrong for fault in part)]
 
@@ -149,9 +150,6 @@ class Tier:
         before = {name for part in owners[: self._ranks.rank] for name in part}
         return {name: found.content.files[name] for name in mine if name not in before}
 
-    def _path(self, step: int) -> Path:
-        return retention.committed(self.root).get(step, self.root / retention.directory_name(step))
-
     def _readable(self) -> list[Manifest]:
         found = []
         for step, path in retention.committed(self.root).items():
@@ -168,12 +166,11 @@ class Tier:
         target = retention.set_aside(path, reason)
         self._log(f"Checkpoint {path} is bad ({reason}); set aside as {target}")
 
-    def _whole(self, content: Manifest) -> bool:
+    def _whole(self, path: Path, content: Manifest) -> bool:
         """On a shared directory a missing file is damage, found later; on nodes the node may be gone."""
-        return self.shared or not self._lost(content)
+        return self.shared or not self._lost(path, content)
 
-    def _lost(self, content: Manifest) -> list[str]:
-        path = self._path(content.step)
+    def _lost(self, path: Path, content: Manifest) -> list[str]:
         here = self._ranks.gather([name for name in content.files if (path / name).exists()])
         return sorted(set(content.files).difference(*here))
 
