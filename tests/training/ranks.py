@@ -45,13 +45,12 @@ def train(
     change: str = "",
     *,
     term_at: tuple[int, int] | None = None,
-    number: int = signal.SIGTERM,
     env: Mapping[str, str] = MappingProxyType({}),
 ) -> list[int]:
     """Run all ranks of the job in a directory to their end; returns their exit codes.
 
-    `change` names a function below that runs in each rank first. `term_at` = (rank, step): the signal
-    `number` to that rank once the step is done. When one rank fails, the others have ten seconds. `env` goes over the
+    `change` names a function below that runs in each rank first. `term_at` = (rank, step): SIGTERM to that
+    rank once the step is done. When one rank fails, the others have ten seconds. `env` goes over the
     environment of the ranks.
     """
     port = _free_port()
@@ -61,7 +60,7 @@ def train(
     ]
     for process in processes:
         process.start()
-    _watch(processes, directory, term_at, number)
+    _watch(processes, directory, term_at)
     return [process.exitcode or 0 for process in processes]
 
 
@@ -122,13 +121,12 @@ def _watch(
     processes: Sequence[multiprocessing.process.BaseProcess],
     directory: Path,
     term_at: tuple[int, int] | None,
-    number: int,
 ) -> None:
     until = time.monotonic() + DEADLINE_SECONDS
     failed = False
     while any(process.is_alive() for process in processes):
         if term_at is not None and _steps_done(directory) >= term_at[1]:
-            os.kill(processes[term_at[0]].pid or 0, number)
+            os.kill(processes[term_at[0]].pid or 0, signal.SIGTERM)
             term_at = None
         if not failed and any(process.exitcode for process in processes):
             failed, until = True, time.monotonic() + 10
@@ -383,10 +381,17 @@ def slow_and_killed_at_step_7(rank: int) -> None:
 
 
 def slow_steps(rank: int) -> None:
-    """Steps take a tenth of a second longer."""
-    from training import step
+    """Steps take a tenth of a second longer, and the rank prints when it begins and ends."""
+    from training import pretrain, step
 
-    original = step.Stepper.loss
+    original, end_process = step.Stepper.loss, pretrain.end_process
+
+    def end(code: int) -> None:
+        os.write(1, f"ends {time.time()}\n".encode())
+        end_process(code)
+
+    os.write(1, f"born {time.time()}\n".encode())
+    pretrain.end_process = end
 
     def loss(self: step.Stepper, batch: Any) -> Any:
         time.sleep(0.1)
@@ -420,3 +425,17 @@ def accumulating_the_same_batch(rank: int) -> None:
         return original(self, used - used % 2, batch_size, rank, world)
 
     samples.Samples.batch = batch  # type: ignore[method-assign]  # a fake in its place
+
+
+def stopped_at_step_6(rank: int) -> None:
+    """Rank 1 is stopped, as by a debugger or a broken driver, when five steps are done."""
+    from training import loop
+
+    original = loop.Trainer.step
+
+    def step(self: loop.Trainer) -> None:
+        if rank == 1 and self.position.step == 5:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        original(self)
+
+    loop.Trainer.step = step  # type: ignore[method-assign]  # a fake in its place

@@ -15,7 +15,8 @@ STACKS_SIGNAL = signal.SIGUSR2
 NCCL_PIPE = "nccl-pipe-"
 """Prefix of the pipes through which torch is asked for the flight recorder's record of a rank."""
 _STATES = {"T": "stopped by a signal", "t": "stopped by a debugger", "D": "waits for a device"}
-_PATIENCE_SECONDS = 2.0
+_STOPPED = ("T", "t")
+_PATIENCE_SECONDS, _SETTLE_SECONDS = 2.0, 0.03
 
 
 def suspects(living: list[Beat], overdue: list[Beat]) -> list[Beat]:
@@ -44,15 +45,18 @@ def describe(blamed: list[Beat], now: float) -> str:
 
 
 def collect(living: list[Beat], heartbeats: Path, folder: Path) -> None:
-    """Have every rank of this node write its stacks, and put them into a folder, one file a rank."""
+    """Have every rank of this node write its stacks, and put them into a folder, one file a rank.
+
+    The ranks are left stopped: one that was stopped, and must go on for a moment to write its stacks, finds
+    the others stopped, so that nothing is trained or saved by ranks that are about to be killed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     states = {beat.pid: process_state(beat.pid) for beat in living}
-    sizes = {beat.rank: _size(stacks_file(heartbeats, beat.rank)) for beat in living}
-    for beat in living:
-        _ask(beat, states[beat.pid], heartbeats)
-    until = time.monotonic() + _PATIENCE_SECONDS
-    while time.monotonic() < until and not _all_written(sizes, heartbeats):
-        time.sleep(0.02)
+    halted = [beat for beat in living if states[beat.pid] in _STOPPED]
+    running = [beat for beat in living if beat not in halted]
+    for some in (running, halted):
+        _write_stacks(some, heartbeats)
+        _signal(living, signal.SIGSTOP)
     for beat in living:
         text = _header(beat, states[beat.pid]) + _stacks(heartbeats, beat.rank)
         (folder / f"rank-{beat.rank}.txt").write_text(text, encoding="utf-8")
@@ -60,30 +64,42 @@ def collect(living: list[Beat], heartbeats: Path, folder: Path) -> None:
 
 def kill(living: list[Beat]) -> None:
     """End the ranks at once: a stopped process takes no other signal."""
-    for beat in living:
+    _signal(living, signal.SIGKILL)
+
+
+def _write_stacks(some: list[Beat], heartbeats: Path) -> None:
+    asked = [beat for beat in some if stacks_file(heartbeats, beat.rank).exists()]
+    sizes = {beat.rank: _size(stacks_file(heartbeats, beat.rank)) for beat in asked}
+    _signal(asked, STACKS_SIGNAL)
+    _signal(some, signal.SIGCONT)  # a stopped process handles the waiting signal first
+    records = [_ask_flight_recorder(beat.rank, heartbeats) for beat in some]
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < until and (any(records) or not _all_written(sizes, heartbeats)):
+        time.sleep(_SETTLE_SECONDS)
+
+
+def _signal(ranks: list[Beat], number: signal.Signals) -> None:
+    for beat in ranks:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(beat.pid, signal.SIGKILL)
+            os.kill(beat.pid, number)
 
 
-def _ask(beat: Beat, state: str, heartbeats: Path) -> None:
-    with contextlib.suppress(OSError):
-        os.kill(beat.pid, STACKS_SIGNAL)
-        if state in ("T", "t"):
-            os.kill(beat.pid, signal.SIGCONT)  # the waiting signal is handled first
-    with contextlib.suppress(OSError):  # there is no pipe without NCCL
-        pipe = os.open(heartbeats / f"{NCCL_PIPE}{beat.rank}.pipe", os.O_WRONLY | os.O_NONBLOCK)
-        os.write(pipe, b"1\n")
-        os.close(pipe)
-
-
-def _all_written(before: dict[int, int], heartbeats: Path) -> bool:
-    """Whether each file has grown to its last line, which is the main thread's."""
-    for rank, size in before.items():
-        path = stacks_file(heartbeats, rank)
-        if _size(path) <= size or "Current thread" not in _stacks(heartbeats, rank):
-            return False
-    time.sleep(0.1)  # the frames of the last thread
+def _ask_flight_recorder(rank: int, heartbeats: Path) -> bool:
+    """Ask torch for its record of NCCL's work; whether there is one to wait for."""
+    try:
+        pipe = os.open(heartbeats / f"{NCCL_PIPE}{rank}.pipe", os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:  # there is no pipe without NCCL
+        return False
+    os.write(pipe, b"1\n")
+    os.close(pipe)
     return True
+
+
+def _all_written(sizes: dict[int, int], heartbeats: Path) -> bool:
+    """Whether each file has grown, and not since the last call; `sizes` are those of that call."""
+    before = dict(sizes)
+    sizes |= {rank: _size(stacks_file(heartbeats, rank)) for rank in sizes}
+    return all(0 < size == before[rank] for rank, size in sizes.items())
 
 
 def _header(beat: Beat, state: str) -> str:
