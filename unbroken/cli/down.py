@@ -7,13 +7,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
-import typer
-
 from unbroken.cli import asking, output
-from unbroken.cli.progress import display
-from unbroken.cli.up import tell_interrupted
+from unbroken.cli.progress import display, interruptible
 from unbroken.ops.down.run import Down, Intent, Request, down
-from unbroken.ops.interrupts import Interrupted
 
 
 def down_verb(request: Request, *, yes: bool, as_json: bool) -> None:
@@ -24,13 +20,8 @@ def down_verb(request: Request, *, yes: bool, as_json: bool) -> None:
         if not yes:
             asking.typed(f"\nType {intent.config.name} to take it down", intent.config.name)
 
-    with display(sys.stderr) as shown:
-        try:
-            result = down(request, shown, agree)
-        except Interrupted as error:
-            shown.close()
-            tell_interrupted(error)
-            raise typer.Exit(error.exit_code) from None
+    with display(sys.stderr) as shown, interruptible(shown):
+        result = down(request, shown, agree)
     if as_json:
         output.data(json.dumps({"schema_version": 1, **asdict(result)}, indent=2))
     output.talk("\n".join(_lines(result)))

@@ -15,8 +15,7 @@ import typer
 
 from unbroken.checks.result import LeftOut, Result, Verdict
 from unbroken.cli import output
-from unbroken.cli.progress import Shown, display
-from unbroken.ops.interrupts import Interrupted
+from unbroken.cli.progress import display, interruptible
 from unbroken.ops.preflight.report import OFFLINE, Report
 from unbroken.ops.preflight.run import Request, preflight, rehearsed, worth_rehearsing
 
@@ -58,20 +57,11 @@ def _with_rehearsal(report: Report, out: Path, as_json: bool) -> Report:
         output.talk("\nno rehearsal: the file or what is made of it did not pass")
         return report
     output.talk()
-    with display(sys.stderr) as shown:
-        result = _rehearse(report.cluster_file, out, shown)
+    with display(sys.stderr) as shown, interruptible(shown):
+        result = rehearsed(report.cluster_file, out, shown)
     if not as_json:
         output.data("\n".join(["", result.area, *_result(result)]))
     return report.with_result(result)
-
-
-def _rehearse(cluster_file: Path, out: Path, shown: Shown) -> Result:
-    try:
-        return rehearsed(cluster_file, out, shown)
-    except Interrupted as error:
-        shown.close()
-        output.talk("interrupted; everything it had started is gone")
-        raise typer.Exit(error.exit_code) from None
 
 
 def _lines(report: Report) -> Iterator[str]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol, TextIO
 
-from unbroken.cli.output import styled, width
+import typer
+
+from unbroken.cli.output import styled, talk, width
+from unbroken.ops.interrupts import Interrupted
 
 TITLE_WIDTH = 34
 TICK_SECONDS = 0.2
@@ -43,6 +47,17 @@ class Shown(Protocol):
 def display(stream: TextIO) -> Shown:
     """The display for this stream."""
     return Moving(stream) if stream.isatty() else Plain(stream)
+
+
+@contextmanager
+def interruptible(shown: Shown) -> Iterator[None]:
+    """Inside, Ctrl-C ends the command with what it leaves behind, and with the exit code of its signal."""
+    try:
+        yield
+    except Interrupted as error:
+        shown.close()
+        talk("\n".join(["interrupted", *error.explanation]))
+        raise typer.Exit(error.exit_code) from None
 
 
 class Plain:

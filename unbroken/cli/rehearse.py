@@ -6,16 +6,13 @@ import os
 import sys
 from pathlib import Path
 
-import typer
-
 from unbroken import config
 from unbroken.cli import output
-from unbroken.cli.progress import display
+from unbroken.cli.progress import display, interruptible
 from unbroken.cli.summary import lines
 from unbroken.ops import kept
 from unbroken.ops.ending import end
 from unbroken.ops.errors import OpsError
-from unbroken.ops.interrupts import Interrupted
 from unbroken.ops.rehearse.options import Options
 from unbroken.ops.rehearse.run import rehearse
 from unbroken.ops.stages import StageFailed
@@ -36,7 +33,7 @@ def rehearse_verb(
     """Rehearse; the errors of it go to the caller."""
     file = config.find(cluster, os.environ)
     options = Options(file, fault, steps, workers, short, out, keep, reduced)
-    with display(sys.stderr) as shown:
+    with display(sys.stderr) as shown, interruptible(shown):
         try:
             report = rehearse(options, shown)
         except OpsError as error:
@@ -45,10 +42,6 @@ def rehearse_verb(
                 _explain(error, out)
             _say_kept(out)
             raise
-        except Interrupted as error:
-            shown.close()
-            output.talk("interrupted; everything it had started is gone")
-            raise typer.Exit(error.exit_code) from None
     if as_json:
         output.data(report.model_dump_json(indent=2))
     output.talk("\n".join(["", *lines(report, out, sys.stderr)]))

@@ -6,12 +6,9 @@ import json
 import sys
 from dataclasses import asdict
 
-import typer
-
 from unbroken.cli import asking, output
-from unbroken.cli.progress import display
+from unbroken.cli.progress import display, interruptible
 from unbroken.ops.diff import Plan, words
-from unbroken.ops.interrupts import Interrupted
 from unbroken.ops.stages import StageFailed
 from unbroken.ops.up.run import Request, Up, up
 
@@ -24,7 +21,7 @@ def up_verb(request: Request, *, yes: bool, as_json: bool) -> None:
         if not yes and not plan.empty:
             asking.agreed("\nDeploy this?")
 
-    with display(sys.stderr) as shown:
+    with display(sys.stderr) as shown, interruptible(shown):
         try:
             result = up(request, shown, agree)
         except StageFailed as error:
@@ -32,18 +29,9 @@ def up_verb(request: Request, *, yes: bool, as_json: bool) -> None:
             output.log_end(error.log_name, error.log_lines)
             output.talk()
             raise
-        except Interrupted as error:
-            shown.close()
-            tell_interrupted(error)
-            raise typer.Exit(error.exit_code) from None
     if as_json:
         output.data(json.dumps({"schema_version": 1, **asdict(result)}, indent=2))
     output.talk("\n".join(_lines(result)))
-
-
-def tell_interrupted(error: Interrupted) -> None:
-    """What goes on although the user stopped us."""
-    output.talk("\n".join(["interrupted", *error.explanation]))
 
 
 def _show(plan: Plan) -> None:

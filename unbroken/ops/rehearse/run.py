@@ -101,7 +101,8 @@ def _story(context: Context) -> Report:
     """Run the stages; the report, or the failure after having reported it."""
     try:
         (full if context.full else reduced).run(context)
-    except Interrupted:
+    except Interrupted as error:
+        error.explanation = ["everything it had started is gone"]
         raise
     except OpsError as error:
         _report_failure(context, error)
