@@ -49,10 +49,7 @@ def _section(title: str, text: str) -> Iterator[str]:
 
 
 def _wrapped(line: str) -> list[str]:
-    width = output.width()
-    return textwrap.wrap(
-        line, width, initial_indent="  ", subsequent_indent="    ", drop_whitespace=False
-    ) or [""]
+    return textwrap.wrap(line, output.width(), initial_indent="  ", subsequent_indent="    ") or [""]
 
 
 def _refused(found: Diff) -> Iterator[str]:

@@ -10,7 +10,7 @@ import sys
 import typer
 
 from unbroken.cli import output
-from unbroken.ops import kept
+from unbroken.ops.rehearse import kept
 
 
 def show_status(identity: str | None, as_json: bool) -> None:

@@ -10,9 +10,9 @@ from unbroken import config
 from unbroken.cli import output
 from unbroken.cli.progress import display, interruptible
 from unbroken.cli.summary import lines
-from unbroken.ops import kept
-from unbroken.ops.ending import end
 from unbroken.ops.errors import OpsError
+from unbroken.ops.rehearse import kept
+from unbroken.ops.rehearse.ending import end
 from unbroken.ops.rehearse.options import Options
 from unbroken.ops.rehearse.run import rehearse
 from unbroken.ops.stages import StageFailed

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from unbroken import config
 from unbroken.config import ClusterConfig
-from unbroken.ops import kept
 from unbroken.ops.errors import CannotRun
+from unbroken.ops.rehearse import kept
 from unbroken.ops.target import AWS, REHEARSAL, Target, on_aws
 
 NAMES = (AWS, REHEARSAL)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from unbroken.cli.rehearse import take_down
-from unbroken.ops import kept
 from unbroken.ops.errors import CannotRun
+from unbroken.ops.rehearse import kept
 from unbroken.ops.rehearse.places import Owner, Places
 
 

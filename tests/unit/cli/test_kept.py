@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from unbroken.cli import nodes, rehearse
-from unbroken.ops import kept
 from unbroken.ops.errors import CannotRun
-from unbroken.ops.rehearse import places, sweep
+from unbroken.ops.rehearse import kept, places, sweep
 from unbroken.ops.rehearse.places import Owner
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from unbroken.ops import kept
 from unbroken.ops.choose_target import chosen
 from unbroken.ops.errors import CannotRun
+from unbroken.ops.rehearse import kept
 from unbroken.ops.target import on_aws, on_embedded
 
 FILE = "name: {name}\nworker_groups:\n  - {{name: w, instance_type: ml.p4de.24xlarge, num_instances: 1}}\n"

@@ -9,8 +9,8 @@ import time
 from unbroken import config
 from unbroken.ops.down.parts import parts
 from unbroken.ops.down.take_down import take_down
-from unbroken.ops.kept import Kept
 from unbroken.ops.rehearse import places, sweep
+from unbroken.ops.rehearse.kept import Kept
 from unbroken.ops.stages import Display, Stages
 
 STOP_SECONDS = 30.0
