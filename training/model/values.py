@@ -20,10 +20,7 @@ from training.model.presets import Shape
 def allocate(model: nn.Module, device: torch.device, parameter_device: torch.device) -> None:
     """Take the memory, and compute the buffers: they are not in checkpoints, and after `to_empty` they hold
     whatever the memory held. Parameters are still without a value."""
-    tied = model.get_parameter("lm_head.weight") is model.get_parameter("model.embed_tokens.weight")
-    model.to_empty(device=parameter_device)
-    if tied:  # to_empty made two of one
-        model.get_submodule("lm_head").weight = model.get_parameter("model.embed_tokens.weight")
+    model.to_empty(device=parameter_device)  # FSDP2 keeps embedding and output one where they are
     filled = {id(buffer) for module in model.modules() for buffer in _fill_rotary(module, device)}
     missed = [name for name, buffer in model.named_buffers() if id(buffer) not in filled]
     if missed:

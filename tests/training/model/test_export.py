@@ -53,9 +53,10 @@ def exported(run: Path, out: Path, *more: str) -> dict[str, Any]:
     if code:
         return {"code": code, "said": said.getvalue()}
     shape = Shape(**manifest.read(checkpoint).model)
-    ours = build(shape)
+    ours: Any = build(shape)
     cpu = torch.device("cpu")
     allocate(ours, cpu, cpu)
+    ours.tie_weights()
     state = {"model": dict(ours.named_parameters())}
     state_dict_loader.load(state, checkpoint_id=checkpoint, no_dist=True)
     loaded = library(shape.model_type).from_pretrained(out, attn_implementation="sdpa").eval()

@@ -47,6 +47,8 @@ def steps(values: dict[str, Any], dropout: float = 0.0) -> dict[str, Any]:
         loss: Any = loss_of(model, tokens(config, dist.get_rank()))
         loss.backward()
         gradient: Any = model.get_parameter("model.layers.0.mlp.up_proj.weight").grad
+        mine = gradient.to_local()
+        rounded = bool((mine.bfloat16() == mine).all())
         norm: Any = torch.nn.utils.clip_grad_norm_(model.parameters(), config.grad_clip)
         gradients: Any = [each.grad for each in model.parameters()]
         clipped: Any = torch.nn.utils.get_total_norm(gradients)
@@ -60,6 +62,7 @@ def steps(values: dict[str, Any], dropout: float = 0.0) -> dict[str, Any]:
         "rows": weight.to_local().shape[0],
         "placements": str(weight.placements),
         "numbers of forward": seen[0] if seen else "",
+        "rounded": rounded,
         "gradient": f"{gradient.dtype} on {gradient.device} {gradient.placements}",
         "clipped": float(clipped.full_tensor()),
     }
@@ -114,5 +117,6 @@ def test_bf16_computes_in_bf16_and_adds_up_in_fp32(by_way: dict[str, list[dict[s
         assert half["numbers of forward"] == "torch.bfloat16 from torch.bfloat16"
         assert plain["numbers of forward"] == "torch.float32 from torch.float32"
         assert half["gradient"].startswith("torch.float32")
+        assert not half["rounded"], "a sum in bf16 would be"
         assert half["numbers"] != plain["numbers"]
         assert half["numbers"][1][0] == pytest.approx(plain["numbers"][1][0], rel=2e-2)

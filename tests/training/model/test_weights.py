@@ -95,7 +95,7 @@ def load_and_export(directory: Path, preset: str, out: Path) -> dict[str, Any]:
 def manifest_of(entries: Any, shape: Shape) -> Any:
     from training.checkpoint.manifest import Manifest
 
-    counts = {"step": 1, "tokens": 1, "samples": 1, "world": 2, "config_digest": "x"}
+    counts: dict[str, Any] = {"step": 1, "tokens": 1, "samples": 1, "world": 2, "config_digest": "x"}
     return Manifest(**counts, files=entries, model=asdict(shape))
 
 
