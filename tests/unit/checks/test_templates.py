@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from tests.unit.checks import subjects, templates
+from unbroken.catalog.cloudformation import INLINE_BYTES
 from unbroken.checks.every import CHECKS
 from unbroken.checks.result import Outcome, Verdict
 from unbroken.checks.runner import answer
 from unbroken.checks.subject import Missing
-from unbroken.checks.template import limits, wildcards
+from unbroken.checks.template import wildcards
 from unbroken.checks.template.model import Place, followed, resolved
 from unbroken.checks.template.stand_in import stand_in, with_stand_ins
 
@@ -160,7 +161,7 @@ def test_dummy_zones_are_found(tmp_path: Path) -> None:
 def test_a_large_template_goes_through_the_bucket(tmp_path: Path) -> None:
     documents = templates.documents()
     documents["network"]["Resources"] |= many(400)
-    documents["network"]["Metadata"] = "x" * limits.INLINE_BYTES
+    documents["network"]["Metadata"] = "x" * INLINE_BYTES
     assert "through the bootstrap bucket" in outcome("template-limits", tmp_path, documents).found
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from tests.unit.ops.stackbench import Bench, parameter
 from unbroken.aws.cloudformation import CloudFormation, Stack, StackEvent
-from unbroken.aws.ec2 import Ec2, Interface
+from unbroken.aws.ec2 import Ec2
 from unbroken.aws.fsx import Fsx
+from unbroken.aws.vpc import Interface
 from unbroken.config import CLUSTER_TAG
 from unbroken.ops.errors import CannotRun, CheckFailed
 from unbroken.ops.remove_stack import remove

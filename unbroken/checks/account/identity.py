@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-
 from unbroken.checks.account.base import deployed
 from unbroken.checks.check import Area, Check
 from unbroken.checks.result import Outcome, failed, listed, passed, unknown
 from unbroken.checks.subject import Subject
+from unbroken.config.rules.accounts import Arn, arns
 
 BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 LEAST_BOOTSTRAP = 6
 """What CDK's manifest asks for where a stack has assets; a test compares."""
-_ARN = re.compile(r"arn:aws[a-z-]*:([a-z0-9-]+):([a-z0-9-]*):(\d{12}):\S+")
 
 
 class AccountIdentity(Check):
@@ -47,36 +44,22 @@ class AccountArns(Check):
 
     def applies(self, subject: Subject) -> bool:
         """Only with an ARN in the file."""
-        return bool(list(_arns(subject)))
+        return bool(_arns(subject))
 
     def run(self, subject: Subject) -> Outcome:
         """Account and region of each."""
         account, region = subject.asked.identity().account, subject.config.region
-        arns = [(match[0], match[2], match[3]) for match in _arns(subject)]
-        wrong = [arn for arn, where, whose in arns if whose != account or where not in ("", region)]
+        found = _arns(subject)
+        wrong = [one.text for one in found if one.account != account or one.region not in ("", region)]
         if wrong:
             fix = f"use ARNs of account {account} in {region}, or other credentials"
             return failed(f"not of account {account} in {region}: {listed(wrong)}", fix)
-        return passed(f"{len(arns)} of account {account}")
+        return passed(f"{len(found)} of account {account}")
 
 
-def _arns(subject: Subject) -> Iterator[re.Match[str]]:
-    """Keys of another account are allowed by KMS, and so are policies of AWS."""
-    for text in _texts(subject.config.model_dump()):
-        found = _ARN.fullmatch(text)
-        if found and found[1] != "kms":
-            yield found
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _texts(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
+def _arns(subject: Subject) -> list[Arn]:
+    """Keys of another account are allowed by KMS, and policies of AWS are of none."""
+    return [one for one in arns(subject.config.model_dump()) if one.account and one.service != "kms"]
 
 
 class AccountRegion(Check):

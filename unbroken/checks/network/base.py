@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unbroken.aws.ec2 import RouteTable, SecurityGroup, Subnet
+from unbroken.aws.vpc import RouteTable, SecurityGroup, Subnet
 from unbroken.checks.check import Area, Check
 from unbroken.checks.subject import Subject
 from unbroken.config.network import ExistingNetwork

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unbroken.aws.ec2 import Subnet
+from unbroken.aws.vpc import Subnet
 from unbroken.catalog import instance_types
 from unbroken.checks.account.base import deployed
 from unbroken.checks.network.base import (

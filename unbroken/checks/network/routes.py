@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from unbroken.aws.ec2 import Endpoint, Route, RouteTable
+from unbroken.aws.vpc import Endpoint, Route, RouteTable
 from unbroken.checks.network.base import ANYWHERE, NetworkCheck, existing, route_table, subnet_ids
 from unbroken.checks.result import Outcome, failed, passed, together, unknown
 from unbroken.checks.subject import Subject

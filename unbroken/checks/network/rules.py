@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import IPv4Network
 
-from unbroken.aws.ec2 import Rule, SecurityGroup
+from unbroken.aws.vpc import Rule, SecurityGroup
 from unbroken.checks.network.base import NetworkCheck, existing, private_subnet, security_groups
 from unbroken.checks.result import Outcome, failed, passed, together, unknown
 from unbroken.checks.subject import Subject

@@ -19,14 +19,28 @@ class Arn:
     path: Path
     text: str
 
-    def part(self, index: int) -> str:
-        """1 is the partition, 3 the region, 4 the account; empty where the kind of resource has none."""
-        return self.text.split(":")[index]
+    @property
+    def partition(self) -> str:
+        """``aws`` for most."""
+        return self._part(1)
+
+    @property
+    def service(self) -> str:
+        """As in ``kms``."""
+        return self._part(2)
+
+    @property
+    def region(self) -> str:
+        """Empty where the kind of resource has none."""
+        return self._part(3)
 
     @property
     def account(self) -> str:
         """The account's number; empty for what belongs to AWS."""
-        return self.part(4) if self.part(4).isdigit() else ""
+        return self._part(4) if self._part(4).isdigit() else ""
+
+    def _part(self, index: int) -> str:
+        return self.text.split(":")[index]
 
 
 def arns(data: Any, path: Path = ()) -> Iterator[Arn]:
@@ -45,11 +59,11 @@ def arns(data: Any, path: Path = ()) -> Iterator[Arn]:
 def _same_region(cluster: Sections) -> Iterator[Fault]:
     partition = regions.partition(cluster.region)
     for arn in _all(cluster):
-        if arn.part(1) != partition:
-            rule = f"is in the partition {arn.part(1)}, but {cluster.region} is in {partition}"
+        if arn.partition != partition:
+            rule = f"is in the partition {arn.partition}, but {cluster.region} is in {partition}"
             yield Fault(arn.path, arn.text, rule, f"use an ARN that begins with arn:{partition}:")
-        elif arn.part(3) not in ("", cluster.region):
-            rule = f"is in {arn.part(3)}, but the cluster is in {cluster.region}"
+        elif arn.region not in ("", cluster.region):
+            rule = f"is in {arn.region}, but the cluster is in {cluster.region}"
             yield Fault(arn.path, arn.text, rule, f"use one in {cluster.region}, or change region")
 
 
