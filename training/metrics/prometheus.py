@@ -43,13 +43,13 @@ class Textfile:
         self._path = directory / f"unbroken_training_{job_id or job}.prom"
         self._labels = {"job": job} | ({"job_id": job_id} if job_id else {})
         self._values: dict[str, float] = {}
-        self._seconds: dict[str, float] = {}
+        self._seconds: Mapping[str, float] = {}
         self._written = float("-inf")
 
     def step(self, record: Record, seconds: Mapping[str, float]) -> None:
         """See Sink."""
         self._values |= {"running": 1, "attempt": record.attempt, "step": record.step, **_renamed(record)}
-        self._seconds = dict(seconds)
+        self._seconds = seconds  # they go on counting, and the last file has the last of them
         if time.monotonic() - self._written >= _EVERY_SECONDS:
             self._write()
 
