@@ -11,6 +11,7 @@ import argparse
 import json
 import shutil
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,7 +64,9 @@ def _write_weights(checkpoint: Path, out: Path, shape: Shape, dtype: torch.dtype
     for number, names in enumerate(parts, start=1):
         file = SINGLE if len(parts) == 1 else f"model-{number:05}-of-{len(parts):05}.safetensors"
         state = {"model": {name: torch.empty(sizes[name]) for name in names}}
-        state_dict_loader.load(state, checkpoint_id=checkpoint, no_dist=True)
+        with warnings.catch_warnings():  # that one process does it is the intent
+            warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+            state_dict_loader.load(state, checkpoint_id=checkpoint, no_dist=True)
         tensors = {name: value.to(dtype) for name, value in state["model"].items()}
         save_file(tensors, out / file, metadata={"format": "pt"})
         places |= dict.fromkeys(names, file)

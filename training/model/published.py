@@ -28,7 +28,7 @@ def find(name: str, revision: str | None, directory: Path) -> Path:
     Raises FileNotFoundError.
     """
     if (path := directory / Path(name).expanduser()).is_dir():
-        return path
+        return Path(os.path.normpath(path))
     cached = _cache() / f"models--{name.replace('/', '--')}"
     try:
         commit = (cached / "refs" / (revision or "main")).read_text(encoding="utf-8").strip()

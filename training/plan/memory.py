@@ -87,7 +87,17 @@ def _activations(shape: Shape, config: JobConfig, tokens: int, number: int) -> i
     if config.activation_offloading:
         layers = min(layers, config.offload_horizon)
     recomputed = whole if config.activation_checkpointing else 0
-    return layers * kept + recomputed + edge_activations(shape, tokens, number)
+    mask = _document_mask(shape, config, number)
+    return layers * kept + recomputed + edge_activations(shape, tokens, number) + mask
+
+
+def _document_mask(shape: Shape, config: JobConfig, number: int) -> int:
+    """Which token attends to which, once as truth values and once as numbers; attention that takes documents
+    one by one needs none (model/documents.py says when it is used)."""
+    one_by_one = config.precision == "bf16" and shape.attention_dropout == 0
+    if one_by_one or not config.document_masking:
+        return 0
+    return int(config.train_batch_size * config.context_length**2 * (1 + number))
 
 
 def kept_activations(shape: Shape, config: JobConfig, tokens: int, number: int) -> int:

@@ -59,6 +59,15 @@ def test_what_saves_memory_is_counted(capsys: pytest.CaptureFixture[str]) -> Non
     assert moved["memory"]["gpu"] - host["memory"]["gpu"] == state
 
 
+def test_a_mask_of_documents_is_counted_where_one_is_made(capsys: pytest.CaptureFixture[str]) -> None:
+    dropping, crossing = (
+        planned(capsys, *MATHSTRAL, "weights=scratch", "attention_dropout=0.1", f"document_masking={masking}")
+        for masking in ("true", "false")
+    )
+    difference = dropping["memory"]["activations"] - crossing["memory"]["activations"]
+    assert difference == 32_768**2 * 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
