@@ -108,7 +108,10 @@ def read_per_s(directory: Path, seconds: float) -> tuple[float, float]:
     shards.write_json(directory / "complete.json", {"shards": count})
     samples = Samples(Index(directory), Cut(length=LENGTH, seed=1, window=1024))
     read, slowest, began = 0, 0.0, time.perf_counter()
+    samples.batch(0, 1, 5, RANKS)
     while time.perf_counter() - began < seconds:
+        if samples.looking is not None:
+            samples.looking.join()  # a step takes longer than looking ahead
         started = time.perf_counter()
         samples.batch(read, 1, 5, RANKS)
         slowest = max(slowest, time.perf_counter() - started)

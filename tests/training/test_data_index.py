@@ -333,6 +333,39 @@ def test_a_writer_that_is_gone_is_told(described: Described, monkeypatch: pytest
     assert said[0].startswith(f"data: waiting for shard {len(state.committed(described.index))} of")
 
 
+def test_a_file_is_compared_before_a_step_waits_for_it(
+    described: Described, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(described)
+    compared: list[str] = []
+    hash_of = shards.hash_of
+
+    def comparing(path: Path) -> str:
+        compared.append(path.name)
+        return hash_of(path)
+
+    monkeypatch.setattr(shards, "hash_of", comparing)
+    samples = Samples(Index(described.index), Cut(length=32, seed=1, window=200))
+    samples.batch(0, 100, 0, 1)
+    assert samples.looking is not None
+    samples.looking.join()
+    assert len(compared) == len(set(compared)) > 2  # the second window lies in files of its own
+    before = list(compared)
+    samples.batch(200, 50, 0, 1)
+    assert compared[: len(before)] == before and len(set(compared)) == len(compared)
+
+
+def test_looking_ahead_at_a_damaged_file_is_no_error_of_this_step(described: Described) -> None:
+    write(described)
+    DAMAGE["bit"](shards.shard_path(described.index, 2))
+    samples = Samples(Index(described.index), Cut(length=32, seed=1, window=160))
+    samples.batch(0, 20, 0, 1)
+    assert samples.looking is not None
+    samples.looking.join()
+    with pytest.raises(DataError, match=r"shard-000002\.bin"):
+        samples.batch(320, 100, 0, 1)
+
+
 def test_samples_of_an_index_are_those_of_the_stream(described: Described) -> None:
     write(described)
     samples = Samples(Index(described.index), Cut(length=32, seed=1, window=16))

@@ -45,7 +45,8 @@ def check(config: JobConfig, directory: Path) -> str:
             writer.open()
     except _Busy:
         return f"{described.dataset}: another process writes {described.index}"
-    return f"{described.dataset} at {writer.source.revision} goes into {described.index}"
+    commit = f" at {writer.source.revision}" if described.path is None else ""
+    return f"{described.dataset}{commit} goes into {described.index}"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,11 +7,13 @@ an epoch. Where the numbers of a batch come from lives here; moving them to a de
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from training.data.batch import Batch, Stream, cut
-from training.data.errors import TooLittleText
+from training.data.errors import DataError, TooLittleText
 from training.data.order import Order
 
 _VALIDATION_SHARE = 20  # one sample in 20 is kept for validation
@@ -43,6 +45,7 @@ class Samples:
     def __init__(self, stream: Stream, how: Cut) -> None:
         self._stream = stream
         self._how = how
+        self.looking: threading.Thread | None = None
         if how.window is not None:
             self._wait_for(how.window)
         whole = self._total if how.window is None else min(self._total, how.window)
@@ -83,11 +86,30 @@ class Samples:
         """What a rank reads next when `used` samples are used up; waits where a stream has yet to grow."""
         first = used + rank * batch_size
         numbers = [self._first + self.sample_at(first + i) for i in range(batch_size)]
-        return cut(self._stream, numbers, self._how.length, self._how.masking)
+        batch = cut(self._stream, numbers, self._how.length, self._how.masking)
+        if self._how.window is not None:
+            self._look_ahead(first + self._order.window, batch_size)
+        return batch
+
+    def _look_ahead(self, first: int, count: int) -> None:
+        """Read in the background what comes a window later: a file is compared with its hash, and is in the
+        machine's memory, before a step waits for it."""
+        ready = self._stream.complete or self._total >= self._needed(first + count)
+        if ready and not (self.looking is not None and self.looking.is_alive()):
+            numbers = [self._first + self._number(first + i) for i in range(count)]
+            self.looking = threading.Thread(target=self._touch, args=(numbers,), daemon=True)
+            self.looking.start()
+
+    def _touch(self, numbers: list[int]) -> None:
+        with contextlib.suppress(DataError):  # the step that needs it says so
+            cut(self._stream, numbers, self._how.length, masking=True)
 
     def sample_at(self, index: int) -> int:
         """Number of the sample at a global index; each number comes once in `num_samples` indices."""
         self._wait_for(self._needed(index))
+        return self._number(index)
+
+    def _number(self, index: int) -> int:
         known = self.num_samples
         epoch, place = (0, index) if known is None else divmod(index, known)
         return self._order.at(epoch, place, known)
