@@ -38,6 +38,7 @@ class Settings:
     work: str
     nvme_path: str
     training_root: str
+    builds_environment: bool
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def read_settings(bundle: Path) -> Settings:
         document.object(name) for name in ("cluster", "slurm", "user", "storage")
     )
     mount_path, home_mount_path = storage.path("mount_path"), _home_mount_path(document)
+    training = document.object("training")
     workers = list(slurm.objects("worker_groups"))
     return Settings(
         cluster=cluster.text("name"),
@@ -80,7 +82,8 @@ def read_settings(bundle: Path) -> Settings:
         home=_below(user, "home", home_mount_path or mount_path),
         work=_below(user, "work", mount_path),
         nvme_path=document.object("nvme").path("mount_path"),
-        training_root=_below(document.object("training"), "root", mount_path),
+        training_root=_below(training, "root", mount_path),
+        builds_environment=training.flag("environment"),
     )
 
 

@@ -194,6 +194,8 @@ class Machine:
             return Result(0 if units <= self.active else 3)
         if verb == "is-enabled":
             return Result(0 if units <= self.enabled else 1)
+        if verb == "show" and "--property=ActiveState" in args:
+            return "activating\n" if units <= self.active else "inactive\n"
         if verb == "show":
             return str(int(1000.0 * 1e6))
         assert verb in ("daemon-reload", "enable", "disable", "stop", "restart"), verb

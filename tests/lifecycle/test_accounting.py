@@ -24,7 +24,7 @@ def password(lab: Lab) -> str:
 def test_daemons_start_in_the_order_in_which_they_need_one_another(make_lab: MakeLab) -> None:
     lab = make_lab()
     assert lab.run() == 0
-    assert started(lab) == ["mariadb.service", "slurmdbd.service", "slurmctld.service"]
+    assert started(lab)[:3] == ["mariadb.service", "slurmdbd.service", "slurmctld.service"]
 
 
 def test_the_cluster_is_registered_once_under_slurm_confs_name(make_lab: MakeLab) -> None:

@@ -13,7 +13,7 @@ from tests.lifecycle.fake_node import CONTROLLER, LOGIN, WORKER, snapshot
 GOLDEN = Path(__file__).parent / "golden"
 COMMON = ["10-role", "20-network", "25-lustre-client", "30-storage", "40-nvme", "50-user", "60-ssh"]
 STEPS = {
-    CONTROLLER: [*COMMON, "70-accounting", "80-slurmctld", "90-training"],
+    CONTROLLER: [*COMMON, "70-accounting", "80-slurmctld", "90-training", "95-environment"],
     WORKER: [*COMMON, "85-slurmd"],
     LOGIN: [*COMMON, "85-slurmd", "87-login"],
 }
@@ -25,6 +25,7 @@ GOLDEN_FILES = {
         "etc/systemd/system/fsx.mount",
         "etc/systemd/system/slurmdbd.service.d/50-unbroken.conf",
         "etc/systemd/system/slurmctld.service.d/50-unbroken.conf",
+        "etc/systemd/system/unbroken-environment.service",
     ],
     WORKER: [
         "etc/systemd/system/slurmd.service",

@@ -34,13 +34,20 @@ def node_document(config: ClusterConfig) -> dict[str, Any]:
         "home": {"mount_path": config.home.mount_path} if config.home else None,
         "user": _user(config),
         "nvme": {"mount_path": NVME_MOUNT_PATH},
-        "training": {"root": f"{mount}/unbroken"},
+        "training": {"root": f"{mount}/unbroken", "environment": _builds_environment(config)},
     }
 
 
 def node_json(config: ClusterConfig) -> str:
     """Return node.json as text, ending in a newline."""
     return json.dumps(node_document(config), indent=2) + "\n"
+
+
+def _builds_environment(config: ClusterConfig) -> bool:
+    """Whether the job's interpreter is the one that the controller builds."""
+    training = config.training
+    ours = f"{config.storage.mount_path}/unbroken/env/bin/python3"
+    return training.python == ours and training.container_image is None
 
 
 def _user(config: ClusterConfig) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from unbroken_node.step import Step
 from unbroken_node.steps import (
     accounting,
+    environment,
     home,
     login,
     lustre_client,
@@ -45,4 +46,5 @@ STEPS: tuple[Step, ...] = (
     login.STEP,
     pam.STEP,
     training.STEP,
+    environment.STEP,
 )

@@ -6,19 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from unbroken import config
+from unbroken import config, render
 from unbroken.config import ClusterConfig
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.rehearse.smaller import smaller
 from unbroken.rehearsal.aws.environment import ACCOUNT
 
+OWN_PYTHON = {"python": "/opt/mine/bin/python3"}
+GROUP = {"name": "w", "instance_type": "ml.p4de.24xlarge", "num_instances": 4}
 EXAMPLES = sorted((Path(__file__).parents[3] / "clusters").glob("*.yaml"))
 
 
 def cluster(workers: int) -> ClusterConfig:
-    group = {"name": "w", "instance_type": "ml.p4de.24xlarge", "num_instances": workers}
+    group = {**GROUP, "num_instances": workers}
     network = {"private_subnet_cidr": "10.0.128.0/26"}
-    return ClusterConfig.model_validate({"name": "small", "network": network, "worker_groups": [group]})
+    content = {"name": "small", "network": network, "worker_groups": [group], "training": OWN_PYTHON}
+    return ClusterConfig.model_validate(content)
+
+
+def test_the_controller_of_a_rehearsal_builds_no_interpreter() -> None:
+    """The nodes' image has one; what the cluster file names itself stays."""
+    declared = ClusterConfig.model_validate({"name": "x", "worker_groups": [GROUP]})
+    found = smaller(declared, None)
+    assert {change.setting for change in found.changes} == {"training.python"}
+    assert render.node_document(declared)["training"]["environment"] is True
+    assert render.node_document(found.config)["training"]["environment"] is False
+    assert smaller(cluster(4), None).config.training.python == OWN_PYTHON["python"]
 
 
 def told(declared: ClusterConfig, workers: int | None = None, *, short: bool = False) -> dict[str, object]:

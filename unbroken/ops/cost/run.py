@@ -71,7 +71,8 @@ def budget(config: ClusterConfig) -> Budget:
     """The token budget of the job on the first worker group."""
     group, training = config.worker_groups[0], config.training
     ranks = group.num_instances * (instance_types.get(group.instance_type).gpus or 1)
-    return Budget(ranks, ranks * training.train_batch_size * training.context_length, training.num_steps)
+    samples = ranks * training.train_batch_size * training.gradient_accumulation
+    return Budget(ranks, samples * training.context_length, training.num_steps)
 
 
 def at_speed(config: ClusterConfig, hour: Total, tokens_per_second: float) -> RunCost:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from unbroken.config import ClusterConfig
 from unbroken.config.explain import explain
 from unbroken.ops.errors import CannotRun
+from unbroken.ops.rehearse.options import TRAINING_PYTHON
 from unbroken.rehearsal.aws.environment import ACCOUNT
 
 MOST_WORKERS = 4
@@ -43,6 +44,7 @@ def smaller(declared: ClusterConfig, workers: int | None, *, short: bool = False
     """The cluster with few enough nodes; CannotRun where a cluster file could not ask for that either."""
     content = declared.model_dump(exclude_unset=True)
     changes = [*_nodes(declared, content, workers, short), *_arns(content), *_protection(content)]
+    changes += _interpreter(declared, content)
     if not changes:
         return Rehearsed(declared, ())
     try:
@@ -95,3 +97,11 @@ def _protection(content: dict[str, Any]) -> Iterator[Change]:
     if content.get("termination_protection"):
         content["termination_protection"] = False
         yield Change("termination_protection", True, False)
+
+
+def _interpreter(declared: ClusterConfig, content: dict[str, Any]) -> Iterator[Change]:
+    """The nodes' image has the ranks' Python; the controller need not build one, and has no index to ask."""
+    built = f"{declared.storage.mount_path}/unbroken/env/bin/python3"
+    if declared.training.python == built:
+        content.setdefault("training", {})["python"] = TRAINING_PYTHON
+        yield Change("training.python", built, TRAINING_PYTHON)
