@@ -13,7 +13,7 @@ import pytest
 from tests.training import ranks
 from tests.training.conftest import write_job
 from tests.training.model.world import together
-from training.config import parse
+from training.config import JobConfig, parse
 
 BASE = {
     "preset": "tiny",
@@ -29,7 +29,7 @@ EFFECTS: list[tuple[str, Any, set[str]]] = [
     ("vocab_size", 512, {"embedding", "values"}),
     ("hidden_size", 128, {"embedding", "mlp", "attention", "values", "rotary"}),
     ("intermediate_size", 256, {"mlp", "values"}),
-    ("num_hidden_layers", 3, {"layers", "values", "dropouts", "attention dropouts", "offload"}),
+    ("num_hidden_layers", 3, {"layers", "values", "dropouts", "attention dropouts"}),
     ("num_attention_heads", 2, {"attention", "rotary", "values"}),
     ("num_key_value_heads", 1, {"attention", "values"}),
     ("model_type", "llama", {"class"}),
@@ -63,41 +63,16 @@ EFFECTS: list[tuple[str, Any, set[str]]] = [
 
 def observed(values: dict[str, Any]) -> dict[str, Any]:
     """What a job makes of its settings, on one of two ranks."""
-    import torch
-
-    from tests.training.model.parts import loss_of, sharded, tokens
+    from tests.training.model.parts import sharded
     from training.optim import adamw
     from training.schedule import learning_rate
 
     config = parse({**BASE, **values})
     model: Any = sharded(config, ranks_per_node=1)
     first, names = model.model.layers[0], dict(model.named_parameters())
-    group = adamw(model, config).param_groups[0]
-    dropped: list[float] = []
-    attended: list[float] = []
-    calls: list[str] = []
-    dropout, attention = torch.nn.functional.dropout, torch.nn.functional.scaled_dot_product_attention
-
-    def noting_dropout(value: Any, probability: float, *rest: Any) -> Any:
-        dropped.append(probability)
-        return dropout(value, probability, *rest)
-
-    def noting_attention(*args: Any, **kwargs: Any) -> Any:
-        attended.append(kwargs["dropout_p"])
-        return attention(*args, **kwargs)
-
-    functions: Any = torch.nn.functional
-    functions.dropout, functions.scaled_dot_product_attention = noting_dropout, noting_attention
-    kinds = set()
-    first.mlp.register_forward_hook(lambda module, _, out: kinds.add(str(out.dtype)))
-    first.mlp.act_fn.register_forward_hook(lambda *_: calls.append("mlp"))
-    loss: Any = loss_of(model, tokens(config, 0))
-    forward = len(calls)
-    once = sorted(dropped), sorted(attended)
-    loss.backward()
-    functions.dropout, functions.scaled_dot_product_attention = dropout, attention
-    weight = names["model.layers.0.mlp.up_proj.weight"]
+    group, weight = adamw(model, config).param_groups[0], names["model.layers.0.mlp.up_proj.weight"]
     return {
+        **observed_step(model, config),
         "class": type(model).__name__.removeprefix("FSDP"),
         "embedding": tuple(names["lm_head.weight"].shape),
         "mlp": tuple(weight.shape),
@@ -107,15 +82,48 @@ def observed(values: dict[str, Any]) -> dict[str, Any]:
         "layers": len(model.model.layers),
         "rotary": model.model.rotary_emb.inv_freq.tolist(),
         "values": sum(float(each.full_tensor().double().abs().sum()) for each in names.values()),
-        "dropouts": once[0],
-        "attention dropouts": once[1],
         "optimizer": (group["weight_decay"], group["betas"]),
         "rates": [learning_rate(step, config) for step in range(1, 61)],
-        "numbers": kinds,
-        "recomputed": len(calls) - forward,
         "gathered ahead": len(first._get_fsdp_state()._states_to_forward_prefetch),
         "split": str(weight.placements),
         "host": type(first._get_fsdp_state()._fsdp_param_group.offload_policy).__name__,
+    }
+
+
+def observed_step(model: Any, config: JobConfig) -> dict[str, Any]:
+    """Dropout, number format and recomputing of one step."""
+    import torch
+
+    from tests.training.model.parts import loss_of, tokens
+
+    functions: Any = torch.nn.functional
+    dropout, attention = functions.dropout, functions.scaled_dot_product_attention
+    dropped: list[float] = []
+    attended: list[float] = []
+    kinds: set[str] = set()
+    calls: list[str] = []
+
+    def noting_dropout(value: Any, probability: float, *rest: Any) -> Any:
+        dropped.append(probability)
+        return dropout(value, probability, *rest)
+
+    def noting_attention(*args: Any, **more: Any) -> Any:
+        attended.append(more["dropout_p"])
+        return attention(*args, **more)
+
+    functions.dropout, functions.scaled_dot_product_attention = noting_dropout, noting_attention
+    first = model.model.layers[0]
+    first.mlp.register_forward_hook(lambda module, _, out: kinds.add(str(out.dtype)))
+    first.mlp.act_fn.register_forward_hook(lambda *_: calls.append("mlp"))
+    loss: Any = loss_of(model, tokens(config, 0))
+    computed, once = len(calls), (sorted(dropped), sorted(attended))
+    loss.backward()
+    functions.dropout, functions.scaled_dot_product_attention = dropout, attention
+    return {
+        "dropouts": once[0],
+        "attention dropouts": once[1],
+        "numbers": kinds,
+        "recomputed": len(calls) - computed,
     }
 
 

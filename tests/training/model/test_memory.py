@@ -91,3 +91,44 @@ def test_what_is_computed_again_follows_the_setting() -> None:
     kept, full, selective = (ranks.call(counted, way) for way in (False, True, "selective"))
     assert full["silu"] == selective["silu"] == 2 * kept["silu"] == 4
     assert selective["mm"] == kept["mm"] < full["mm"]
+
+
+def moved_by_job(values: dict[str, Any]) -> tuple[int, bool]:
+    """Saved tensors that a job's layers move, and whether the gradients stay the same; on a CPU, which is
+    told to be a device with memory of its own."""
+    import torch
+
+    from tests.training.model.parts import CPU, job, loss_of, tokens
+    from training.model import memory
+    from training.model.build import build
+    from training.model.presets import PRESETS
+    from training.model.shard import _wrap_layers
+    from training.model.values import allocate, initialise
+
+    shape, config, gradients = PRESETS["tiny"].shape, job(**values), []
+    moves: list[int] = []
+    to_host = memory._to_host
+    memory._to_host = lambda tensor: moves.append(tensor.numel()) or to_host(tensor)  # type: ignore[func-returns-value]
+    for device in ("cpu", "cuda"):
+        model: Any = build(shape)
+        allocate(model, CPU, CPU)
+        initialise(model, shape, 1)
+        _wrap_layers(model, config, device)
+        loss: Any = loss_of(model.eval(), tokens(config, 0))
+        loss.backward()
+        gradients.append(torch.cat([each.grad.flatten() for each in model.parameters()]))
+    return len(moves), torch.equal(*gradients)
+
+
+def test_a_job_offloads_when_it_says_so() -> None:
+    full, all_kept, none = (
+        ranks.call(moved_by_job, values)
+        for values in (
+            {},
+            {"activation_checkpointing": False},
+            {"activation_offloading": False},
+        )
+    )
+    assert full == (2, True), "the input of each of two layers"
+    assert all_kept[0] > 10 and all_kept[1]
+    assert none == (0, True)

@@ -21,6 +21,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "bf16": {"precision": "bf16"},
 }
 
+WEIGHT = "model.layers.0.mlp.up_proj.weight"
+
 
 def steps(values: dict[str, Any], dropout: float = 0.0) -> dict[str, Any]:
     """Two optimizer steps: losses, gradient norms, and how the first layer's parameters are laid out."""
@@ -29,7 +31,7 @@ def steps(values: dict[str, Any], dropout: float = 0.0) -> dict[str, Any]:
     import torch
     import torch.distributed as dist
 
-    from tests.training.model.parts import job, loss_of, sharded, tokens
+    from tests.training.model.parts import job, sharded, tokens
     from training.optim import adamw
 
     # the compiler's own translation to machine code takes minutes here and is not ours to test
@@ -42,26 +44,35 @@ def steps(values: dict[str, Any], dropout: float = 0.0) -> dict[str, Any]:
     )
     optimizer = adamw(model, config)
     torch.manual_seed(dist.get_rank())
-    numbers = []
-    for _ in range(2):
-        loss: Any = loss_of(model, tokens(config, dist.get_rank()))
-        loss.backward()
-        gradient: Any = model.get_parameter("model.layers.0.mlp.up_proj.weight").grad
-        mine = gradient.to_local()
-        rounded = bool((mine.bfloat16() == mine).all())
-        norm: Any = torch.nn.utils.clip_grad_norm_(model.parameters(), config.grad_clip)
-        gradients: Any = [each.grad for each in model.parameters()]
-        clipped: Any = torch.nn.utils.get_total_norm(gradients)
-        numbers.append((loss.item(), float(norm.full_tensor())))
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-    weight: Any = model.get_parameter("model.layers.0.mlp.up_proj.weight")
+    made = [one_step(model, optimizer, tokens(config, dist.get_rank()), config.grad_clip) for _ in range(2)]
+    weight: Any = model.get_parameter(WEIGHT)
     return {
-        "numbers": numbers,
+        **made[-1],
+        "numbers": [each["numbers"] for each in made],
         "mine": weight.to_local().detach().flatten()[:4].tolist(),
         "rows": weight.to_local().shape[0],
         "placements": str(weight.placements),
         "numbers of forward": seen[0] if seen else "",
+    }
+
+
+def one_step(model: Any, optimizer: Any, ids: Any, grad_clip: float) -> dict[str, Any]:
+    """Loss and norm of one step, and what became of one gradient."""
+    import torch
+
+    from tests.training.model.parts import loss_of
+
+    loss: Any = loss_of(model, ids)
+    loss.backward()
+    gradient: Any = model.get_parameter(WEIGHT).grad
+    mine = gradient.to_local()
+    rounded = bool((mine.bfloat16() == mine).all())
+    norm: Any = torch.nn.utils.clip_grad_norm_(model.parameters(), grad_clip)
+    clipped: Any = torch.nn.utils.get_total_norm([each.grad for each in model.parameters()])
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return {
+        "numbers": (loss.item(), float(norm.full_tensor())),
         "rounded": rounded,
         "gradient": f"{gradient.dtype} on {gradient.device} {gradient.placements}",
         "clipped": float(clipped.full_tensor()),
