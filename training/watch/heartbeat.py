@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
+import socket
 import struct
 import tempfile
 import time
@@ -65,9 +66,13 @@ class Heart:
 
 
 def heartbeats_of(run_directory: Path, port: str) -> Path:
-    """Where the ranks of one run on this machine beat; `port` (of their rendezvous) sets attempts apart."""
+    """Where the ranks of one run on this machine beat; `port` (of their rendezvous) sets attempts apart.
+
+    Containers may share the memory, but not the numbers of processes: each has its own folder.
+    """
     root = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir())
-    key = hashlib.sha256(f"{run_directory}\n{port}".encode()).hexdigest()[:16]
+    machine = f"{socket.gethostname()} {Path('/proc/self/ns/pid').stat().st_ino}"
+    key = hashlib.sha256(f"{run_directory}\n{port}\n{machine}".encode()).hexdigest()[:16]
     return root / f"unbroken-{os.getuid()}-{key}"
 
 
