@@ -19,7 +19,7 @@ from training.data import shards
 from training.data.cutter import Cutter
 from training.data.index import Index
 from training.data.samples import Cut, Samples
-from training.data.shards import START, Source
+from training.data.shards import START
 from training.data.tokenizer import HuggingFace
 from training.data.writer import commit
 
@@ -85,30 +85,11 @@ def indexed_per_s(directory: Path) -> float:
 
 def read_per_s(directory: Path, seconds: float) -> tuple[float, float]:
     """Tokens a second that one rank reads in random order from an index of 256 MiB, and the slowest of its
-    reads in seconds; documents of about 470 tokens."""
-    chance = np.random.default_rng(1)
-    count, size = 8, 1 << 24
-    for number in range(count):
-        tokens = chance.integers(0, 32_000, size, dtype=np.uint16)
-        marks = np.unique(chance.integers(0, size, size // 470, dtype=np.int32))
-        content = tokens.tobytes() + marks.tobytes()
-        write_shard(directory, number, content, size, len(marks))
-    source = Source(
-        dataset="benchmark",
-        config=None,
-        split="train",
-        column="text",
-        revision="",
-        tokenizer="",
-        tokenizer_hash="",
-        vocab_size=32_000,
-        shard_tokens=size,
-    )
-    shards.write_json(directory / "source.json", {"schema_version": 1, **shards.as_json(source)})
-    shards.write_json(directory / "complete.json", {"shards": count})
+    reads in seconds."""
+    write_index(directory, shard_count=8, size=1 << 24)
     samples = Samples(Index(directory), Cut(length=LENGTH, seed=1, window=1024))
-    read, slowest, began = 0, 0.0, time.perf_counter()
     samples.batch(0, 1, 5, RANKS)
+    read, slowest, began = 0, 0.0, time.perf_counter()
     while time.perf_counter() - began < seconds:
         if samples.looking is not None:
             samples.looking.join()  # a step takes longer than looking ahead
@@ -117,6 +98,21 @@ def read_per_s(directory: Path, seconds: float) -> tuple[float, float]:
         slowest = max(slowest, time.perf_counter() - started)
         read += RANKS
     return read / RANKS * LENGTH / (time.perf_counter() - began), slowest
+
+
+def write_index(directory: Path, shard_count: int, size: int) -> None:
+    """An index of random tokens in documents of about 470."""
+    chance = np.random.default_rng(1)
+    for number in range(shard_count):
+        tokens = chance.integers(0, 32_000, size, dtype=np.uint16)
+        marks = np.unique(chance.integers(0, size, size // 470, dtype=np.int32))
+        write_shard(directory, number, tokens.tobytes() + marks.tobytes(), size, len(marks))
+    source = dict.fromkeys(
+        ("dataset", "config", "split", "column", "revision", "tokenizer", "tokenizer_hash"), ""
+    )
+    sizes = {"vocab_size": 32_000, "shard_tokens": size}
+    shards.write_json(directory / "source.json", {"schema_version": 1, **source, **sizes})
+    shards.write_json(directory / "complete.json", {"shards": shard_count})
 
 
 def write_shard(directory: Path, number: int, content: bytes, tokens: int, marks: int) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.training import corpus
 from training.config import parse
-from training.data import cutter, shards, sources, state, writer
+from training.data import cutter, process, shards, sources, state, writer
 from training.data.described import Described, describe
 from training.data.errors import DataError
 from training.data.index import Index
@@ -225,11 +225,11 @@ def test_a_second_writer_waits_for_the_first(described: Described) -> None:
     order: list[str] = []
 
     def second() -> None:
-        with writer.lock(described.index, busy.set):
+        with process.lock(described.index, busy.set):
             order.append("second")
 
     thread = threading.Thread(target=second)
-    with writer.lock(described.index):
+    with process.lock(described.index):
         thread.start()
         assert busy.wait(10)
         order.append("first")

@@ -16,9 +16,10 @@ from training.data import state
 from training.data.described import describe
 from training.data.errors import DataError
 from training.data.opening import open_samples
+from training.data.process import lock
 from training.data.shards import read_source
 from training.data.tokenizer import check_vocabulary
-from training.data.writer import Writer, lock
+from training.data.writer import Writer
 from training.model.shape import choose
 
 

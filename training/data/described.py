@@ -11,8 +11,8 @@ from pathlib import Path
 from training.config import JobConfig
 from training.config.data import SHIPPED, is_path
 from training.data import text
-from training.data.shards import SCHEMA_VERSION
-from training.data.tokenizer import BYTES
+from training.data.shards import SCHEMA_VERSION, Source
+from training.data.tokenizer import BYTES, Tokenizer
 from training.model.presets import PRESETS, SCRATCH
 
 C4 = "allenai/c4"
@@ -57,6 +57,20 @@ class Described:
         name = "-".join(filter(None, (dataset, self.config, self.split)))
         word = re.sub(r"[^\w.]+", "-", name).strip("-")[:60]
         return self.indices / f"{word}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    def source(self, tokenizer: Tokenizer, revision: str) -> Source:
+        """What the index is made of, with what was found out about it."""
+        return Source(
+            dataset=self.dataset,
+            config=self.config,
+            split=self.split,
+            column=self.column,
+            revision=revision,
+            tokenizer=self.tokenizer,
+            tokenizer_hash=tokenizer.hash,
+            vocab_size=tokenizer.vocab_size,
+            shard_tokens=self.shard_tokens,
+        )
 
 
 def describe(config: JobConfig, directory: Path) -> Described:

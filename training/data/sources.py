@@ -41,6 +41,10 @@ def revision_of(described: Described) -> str:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
     if offline():
         return _in_cache(described.dataset, described.revision).name
+    return _commit_on_hub(described)
+
+
+def _commit_on_hub(described: Described) -> str:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
@@ -57,33 +61,32 @@ def revision_of(described: Described) -> str:
 
 
 def open_rows(described: Described, revision: str) -> Any:
-    """An IterableDataset of the rows, in their order; see `first_text` for the check of its column.
-
-    Raises DataError.
-    """
+    """An IterableDataset of the rows in their order. Raises DataError."""
     import datasets
 
     datasets.disable_progress_bars()
-    if described.path is not None:
-        kind, files = data_files(described.path)
-        how: dict[str, Any] = {"sample_by": "document"} if kind == "text" else {}
-        return datasets.load_dataset(
-            kind, data_files=[str(file) for file in files], split="train", streaming=True, **how
-        )
-    place = str(_in_cache(described.dataset, revision)) if offline() else described.dataset
+    if described.path is None:
+        return _open_on_hub(described, revision)
+    kind, files = data_files(described.path)
+    names = [str(file) for file in files]
+    how: dict[str, Any] = {"sample_by": "document"} if kind == "text" else {}
+    return datasets.load_dataset(kind, data_files=names, split="train", streaming=True, **how)
+
+
+def _open_on_hub(described: Described, revision: str) -> Any:
+    import datasets
+
+    name, config, split = described.dataset, described.config, described.split
+    place = str(_in_cache(name, revision)) if offline() else name
     commit = None if offline() else revision
     try:
-        return datasets.load_dataset(
-            place, described.config, split=described.split, streaming=True, revision=commit
-        )
+        return datasets.load_dataset(place, config, split=split, streaming=True, revision=commit)
     except ValueError as error:  # a configuration or split that is not there; says which are
-        raise DataError(
-            f"dataset: {described.dataset}: {error}", "correct dataset_config or dataset_split"
-        ) from None
+        raise DataError(f"dataset: {name}: {error}", "correct dataset_config or dataset_split") from None
     except datasets.exceptions.DatasetNotFoundError as error:
         raise DataError(f"dataset: {error}", _TOKEN_HINT) from None
     except Exception as error:
-        raise _no_answer(f"dataset: {described.dataset}", error) from None
+        raise _no_answer(f"dataset: {name}", error) from None
 
 
 def check_column(rows: Any, described: Described) -> None:
@@ -144,6 +147,10 @@ def tokenizer_directory(name: str, revision: str | None) -> Path:
     if offline():
         hint = f"fetch it once without HF_HUB_OFFLINE, or give a directory: hf download {name} tokenizer.json"
         raise DataError(f"tokenizer: {name} is not in the hub's cache, and offline", hint)
+    return _fetched_tokenizer(name, revision)
+
+
+def _fetched_tokenizer(name: str, revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
     from huggingface_hub.utils.tqdm import disable_progress_bars

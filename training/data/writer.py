@@ -12,15 +12,10 @@ writing, waiting (for another writer) or failed. Exit codes: 0 the index is comp
 from __future__ import annotations
 
 import argparse
-import fcntl
-import json
 import os
-import shutil
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from training.config import JobConfigError, load
@@ -28,11 +23,11 @@ from training.data import shards, sources, state
 from training.data.cutter import Cutter, Made
 from training.data.described import Described, describe
 from training.data.errors import DataError, NoAnswer
-from training.data.shards import START, Shard, Source
+from training.data.process import answer, keep_beating, lock, serve_parent
+from training.data.shards import START, Shard
 from training.data.tokenizer import BYTES, Bytes, HuggingFace, Tokenizer, check_vocabulary
 from training.model.shape import choose
 
-BEAT_SECONDS = 5.0
 MOST_OPENINGS = 5
 """Tries to reach the hub before the ranks start."""
 MOST_TRIES = 8
@@ -83,7 +78,7 @@ class Writer:
         if begun:
             self._compare(tokenizer)
         else:
-            self.source = _source(self.described, tokenizer, sources.revision_of(self.described))
+            self.source = self.described.source(tokenizer, sources.revision_of(self.described))
         if not state.committed(self.directory):  # with shards, training can go on while the hub is away
             sources.check_column(sources.open_rows(self.described, self.source.revision), self.described)
         if not begun:
@@ -103,7 +98,7 @@ class Writer:
         self.source = shards.read_source(self.directory)
         if self.described.path is not None and sources.revision_of(self.described) != self.source.revision:
             raise state.changed(self.described)
-        if self.source != _source(self.described, tokenizer, self.source.revision):
+        if self.source != self.described.source(tokenizer, self.source.revision):
             hint = f"undo the change; or set index_directory, or move {self.directory} away, for a new index"
             raise DataError(f"tokenizer: {self.directory} was made with another one of that name", hint)
 
@@ -195,78 +190,13 @@ def open_tokenizer(described: Described, vocab_size: int) -> Tokenizer:
     return tokenizer
 
 
-@contextmanager
-def lock(directory: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold the index; the kernel lets it go when the process is gone.
-
-    Calls `busy` where another process holds it, and waits. Leaves nothing where no index was begun.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / "writer.lock").open("a") as file:
-        try:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                busy()
-                fcntl.flock(file, fcntl.LOCK_EX)
-        except OSError as error:  # the file system has no locks; see the top of this module
-            print(f"index writer: no lock on {directory}: {error}", file=sys.stderr, flush=True)
-        try:
-            yield
-        finally:
-            if not (directory / "source.json").exists():
-                shutil.rmtree(directory, ignore_errors=True)
-
-
-def _source(described: Described, tokenizer: Tokenizer, revision: str) -> Source:
-    return Source(
-        dataset=described.dataset,
-        config=described.config,
-        split=described.split,
-        column=described.column,
-        revision=revision,
-        tokenizer=described.tokenizer,
-        tokenizer_hash=tokenizer.hash,
-        vocab_size=tokenizer.vocab_size,
-        shard_tokens=described.shard_tokens,
-    )
-
-
-def _beat(writer: Writer) -> None:
-    """Show from now on that the writer lives."""
-
-    def beat() -> None:
-        while True:
-            time.sleep(BEAT_SECONDS)
-            writer.beat()
-
-    threading.Thread(target=beat, daemon=True).start()
-
-
-def _serve_parent() -> None:
-    """Leave the processor to training, and leave at once when the rank that started this process is gone."""
-
-    def watch() -> None:
-        sys.stdin.buffer.read()
-        os._exit(0)
-
-    os.nice(10)
-    os.environ.setdefault("RAYON_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // 4)))
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _answer(word: str, **more: str) -> None:
-    """Tell the rank that waits for it."""
-    print(json.dumps({"state": word, **more}), flush=True)
-
-
 def _write(options: argparse.Namespace) -> None:
     config = load(options.config, options.overrides)
     directory = options.config.absolute().parent
     writer = Writer(describe(config, directory), choose(config, directory).shape.vocab_size)
-    with lock(writer.directory, busy=lambda: _answer("waiting")):
-        _beat(writer)
-        writer.run(opened=lambda: _answer("writing"))
+    with lock(writer.directory, busy=lambda: answer("waiting")):
+        keep_beating(writer.beat)
+        writer.run(opened=lambda: answer("writing"))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -277,11 +207,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
     options = parser.parse_args(arguments)
     if options.while_open:
-        _serve_parent()
+        serve_parent()
     try:
         _write(options)
     except DataError as error:
-        _answer("failed", message=error.message, hint=error.hint)
+        answer("failed", message=error.message, hint=error.hint)
         return 2
     except JobConfigError as error:
         print(error, file=sys.stderr)
