@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from training import pretrain
 from training.config import JobConfig, JobConfigError, load, parse
+
+ROOT = Path(__file__).parents[2]
 
 
 def problems(**values: object) -> str:
@@ -86,16 +89,22 @@ def test_a_file_that_is_none(tmp_path: Path, text: str | None, part: str) -> Non
         load(tmp_path / "job.yaml")
 
 
-def test_a_rank_refuses_a_wrong_file_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "job.yaml").write_text("stepps: 3\n")
-    assert pretrain.main(["--config", str(tmp_path / "job.yaml")]) == 2
-    assert "stepps: not a setting of a job" in capsys.readouterr().err
+def a_rank(directory: Path, text: str, *overrides: str) -> tuple[int, str]:
+    """Exit code and words of a rank that was started by hand. It takes signals over, so it has its process."""
+    (directory / "job.yaml").write_text(text)
+    command = [sys.executable, "-m", "training.pretrain", "--config", str(directory / "job.yaml"), *overrides]
+    done = subprocess.run(command, cwd=ROOT, env={"PATH": "/usr/bin"}, capture_output=True, text=True)
+    return done.returncode, done.stderr
 
 
-def test_a_rank_started_by_hand_says_how(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("RANK", raising=False)
-    (tmp_path / "job.yaml").write_text("preset: tiny\ncontext_length: 64\n")
-    assert pretrain.main(["--config", str(tmp_path / "job.yaml")]) == 2
-    assert "hint: start it with torchrun" in capsys.readouterr().err
+def test_a_rank_refuses_a_wrong_file_with_2(tmp_path: Path) -> None:
+    code, said = a_rank(tmp_path, "stepps: 3\n", "seed=x")
+    assert code == 2
+    assert "stepps: not a setting of a job" in said
+    assert "command line: seed: 'x' is not a whole number" in said
+
+
+def test_a_rank_started_by_hand_says_how(tmp_path: Path) -> None:
+    code, said = a_rank(tmp_path, "preset: tiny\ncontext_length: 64\n")
+    assert code == 2
+    assert "hint: start it with torchrun" in said
