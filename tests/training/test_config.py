@@ -89,16 +89,16 @@ def test_a_file_that_is_none(tmp_path: Path, text: str | None, part: str) -> Non
         load(tmp_path / "job.yaml")
 
 
-def a_rank(directory: Path, text: str, *overrides: str) -> tuple[int, str]:
-    """Exit code and words of a rank that was started by hand. It takes signals over, so it has its process."""
+def a_rank(directory: Path, text: str, *overrides: str, **environment: str) -> tuple[int, str]:
+    """Exit code and words of a rank in a process of its own, since it takes signals over."""
     (directory / "job.yaml").write_text(text)
     command = [sys.executable, "-m", "training.pretrain", "--config", str(directory / "job.yaml"), *overrides]
-    done = subprocess.run(command, cwd=ROOT, env={"PATH": "/usr/bin"}, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     return done.returncode, done.stderr
 
 
 def test_a_rank_refuses_a_wrong_file_with_2(tmp_path: Path) -> None:
-    code, said = a_rank(tmp_path, "stepps: 3\n", "seed=x")
+    code, said = a_rank(tmp_path, "stepps: 3\n", "seed=x", RANK="0", MASTER_ADDR="127.0.0.1")
     assert code == 2
     assert "stepps: not a setting of a job" in said
     assert "command line: seed: 'x' is not a whole number" in said
