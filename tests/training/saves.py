@@ -21,6 +21,7 @@ from typing import Any
 from tests.training import ranks
 
 ROWS = 12
+SMALL = {"num_hidden_layers": 1, "activation_checkpointing": False}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,8 @@ class Run:
     nodes: tuple[Path, ...] = ()
     roots: tuple[Path, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    joins: int = 0
+    """A process whose mounts the ranks see."""
 
 
 @dataclass
@@ -104,6 +107,8 @@ def _rank(sender: Any, rank: int, world: int, port: int, run: Run) -> None:
         dist.init_process_group(
             "gloo", init_method=address, rank=rank, world_size=world, timeout=timedelta(seconds=30)
         )
+        if run.joins:
+            _join(run.joins)
         if run.change:
             globals()[run.change](rank)
         _train(run, rank, result)
@@ -156,12 +161,23 @@ def _train(run: Run, rank: int, result: Result) -> None:
 def _config(run: Run, rank: int) -> Any:
     from tests.training.model.parts import job
 
-    settings: dict[str, Any] = {"checkpoint_every": 2, "learning_rate": 0.01, **run.settings}
+    settings: dict[str, Any] = {**SMALL, "checkpoint_every": 2, "learning_rate": 0.01, **run.settings}
     if run.nodes:
         settings["local_directory"] = str(run.nodes[rank])
     if run.roots:
         settings["checkpoint_directory"] = str(run.roots[rank])
     return job(**settings)
+
+
+def _join(process: int) -> None:
+    """See the mounts of a process from here on, in this thread and those it starts."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path(f"/proc/{process}/ns/mnt").open() as namespace:
+        own_working_directory, mounts = 0x200, 0x20000
+        assert libc.unshare(own_working_directory) == 0, os.strerror(ctypes.get_errno())
+        assert libc.setns(namespace.fileno(), mounts) == 0, os.strerror(ctypes.get_errno())
 
 
 # What is changed inside a rank: faults
@@ -349,11 +365,18 @@ def small_disk(rank: int) -> None:
     _put(space, "free", free)
 
 
+def blind_to_room(rank: int) -> None:
+    """There seems to be room, and the disk is full in the middle of a save."""
+    from training.checkpoint import space
+
+    _put(space, "free", lambda root: 10**12)
+
+
 def tiny_disk(rank: int) -> None:
     """Room for less than the checkpoints that are to be kept."""
     from training.checkpoint import space
 
-    _put(space, "free", lambda root: 3_000_000)
+    _put(space, "free", lambda root: 2_000_000)
 
 
 def stubborn_files(rank: int) -> None:
@@ -399,6 +422,7 @@ def without_moments(rank: int) -> None:
 def without_own_name(rank: int) -> None:
     """A checkpoint has its name and a manifest before its files are written; rank 1 is killed in between."""
     from training.checkpoint import manifest, retention
+    from training.checkpoint.tier import Tier
 
     def start_writing(root: Path, step: int) -> Path:
         final = root / retention.directory_name(step)
@@ -409,7 +433,8 @@ def without_own_name(rank: int) -> None:
 
     from tests.training.model.parts import job
 
-    digest = job(learning_rate=0.01).digest()
+    digest = job(**SMALL, learning_rate=0.01).digest()
+    _put(Tier, "abandon", lambda self, step: None)
     _put(manifest, "start_writing", start_writing)
     _put(manifest, "unfinished", lambda root, step: root / retention.directory_name(step))
     killed_writing(rank)
