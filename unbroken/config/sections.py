@@ -25,6 +25,8 @@ from unbroken.config.training import TrainingConfig
 from unbroken.config.user import UserConfig
 
 OWN_TAGS = "unbroken:"
+_CDK_TAGS = "aws-cdk:"
+"""As ``aws-cdk:auto-delete-objects``, which lets a bucket be emptied."""
 CLUSTER_TAG = f"{OWN_TAGS}cluster"
 """Carries the cluster's name, on each stack and on all that takes tags: what lacks it is never touched.
 
@@ -52,20 +54,30 @@ def _region(value: str) -> str:
 
 
 def _tags(value: dict[str, str]) -> dict[str, str]:
+    seen: dict[str, str] = {}
     for key, text in value.items():
-        if key.lower().startswith("aws:") or not 1 <= len(key) <= 128 or len(text) > 256:
-            raise refusal(
-                f"has a tag AWS refuses: {key[:40]!r} (key 1-128 characters, not aws:, value at most 256)",
-                "use a tag such as team: research",
-            )
-        if not re.fullmatch(r"[\w .:/=+@-]*", key + text):
-            rule = f"has a tag AWS refuses: {key[:40]!r} (letters, digits, spaces and _.:/=+-@)"
-            raise refusal(rule, "use a tag such as team: research")
-        if key.startswith(OWN_TAGS):
-            raise refusal(f"sets {key!r}, by which this project knows its own", "use another key")
+        _tag(key, text)
+        if (other := seen.setdefault(key.lower(), key)) != key:
+            # IAM does not tell keys apart by case (user guide, "Tagging IAM resources"); roles get all tags
+            raise refusal(f"has {other!r} and {key!r}, which are one tag of a role", "keep one of them")
     if len(value) > 40:
         raise refusal(f"are {len(value)} tags; AWS takes 50, CDK's and ours among them", "use at most 40")
     return value
+
+
+def _tag(key: str, text: str) -> None:
+    if key.lower().startswith("aws:") or not 1 <= len(key) <= 128 or len(text) > 256:
+        raise refusal(
+            f"has a tag AWS refuses: {key[:40]!r} (key 1-128 characters, not aws:, value at most 256)",
+            "use a tag such as team: research",
+        )
+    if not re.fullmatch(r"[\w .:/=+@-]*", key + text):
+        rule = f"has a tag AWS refuses: {key[:40]!r} (letters, digits, spaces and _.:/=+-@)"
+        raise refusal(rule, "use a tag such as team: research")
+    if key.lower().startswith(OWN_TAGS):
+        raise refusal(f"sets {key!r}, by which this project knows its own", "use another key")
+    if key.lower().startswith(_CDK_TAGS):
+        raise refusal(f"sets {key!r}, by which CDK knows what it may delete", "use another key")
 
 
 class Sections(Section):

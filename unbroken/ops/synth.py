@@ -70,6 +70,12 @@ def synth(
 
     Nothing of AWS or of the user's AWS settings is needed or seen. ``plain`` templates need no bootstrap.
     """
+    try:
+        out.parent.mkdir(
+            parents=True, exist_ok=True
+        )  # here, since Node.js retries for ever below some folders
+    except OSError as error:
+        raise CannotRun(f"{error.filename}: {error.strerror}", "give another --out") from error
     command = [sys.executable, str(root / "app.py")]
     context = {"cluster": str(cluster_file.resolve()), "plain": plain}
     env = _environment(root, context, out, base)

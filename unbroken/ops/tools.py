@@ -62,4 +62,16 @@ def tool_environment(root: Path, base: Mapping[str, str] = os.environ) -> dict[s
         "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
         "CDK_VALIDATION": "false",
     }
-    return {**base, **settings, **({"JSII_NODE": str(node)} if node else {})}
+    return {**base, **settings, **({"JSII_NODE": str(node)} if node else {}), **_jsii_cache(base)}
+
+
+def _jsii_cache(base: Mapping[str, str]) -> dict[str, str]:
+    """Without a home that can be written to, jsii keeps no unpacked packages; it would fail otherwise."""
+    if "JSII_RUNTIME_PACKAGE_CACHE_ROOT" in base or "JSII_RUNTIME_PACKAGE_CACHE" in base:
+        return {}
+    folder = Path(base.get("HOME") or Path.home()) / ".cache" / "aws" / "jsii"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return {"JSII_RUNTIME_PACKAGE_CACHE": "disabled"}
+    return {} if os.access(folder, os.W_OK) else {"JSII_RUNTIME_PACKAGE_CACHE": "disabled"}

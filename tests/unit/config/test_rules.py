@@ -185,6 +185,9 @@ def test_boundaries_that_are_refused(arn: str) -> None:
         {"k": "v" * 257},
         {str(n): "" for n in range(41)},
         {"unbroken:cluster": "x"},
+        {"Unbroken:cluster": "x"},
+        {"aws-cdk:auto-delete-objects": "true"},
+        {"Team": "a", "team": "b"},
     ],
 )
 def test_tags_that_are_refused(tags: dict[str, str]) -> None:

@@ -43,3 +43,20 @@ def test_nothing_of_the_users_aws_is_seen(tmp_path: Path) -> None:
     base = {"AWS_PROFILE": "production", "CDK_DEFAULT_ACCOUNT": "1", "PATH": "/usr/bin"}
     env = module._environment(ROOT, {}, tmp_path, base)
     assert not [key for key in env if key.startswith(("AWS_", "CDK_DEFAULT_"))]
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CannotRun, match=r"/file/up: Not a directory"):
+        synth(ROOT, ROOT / "clusters" / "mathstral.yaml", tmp_path / "file" / "up" / "cdk.out")
+
+
+def test_a_home_that_cannot_be_written_to_is_no_reason_to_fail(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    base = {"PATH": "/usr/bin", "HOME": str(tmp_path / "file")}
+    env = module._environment(ROOT, {}, tmp_path, base)
+    assert env["JSII_RUNTIME_PACKAGE_CACHE"] == "disabled"
+    fit = base | {"HOME": str(tmp_path)}
+    assert "JSII_RUNTIME_PACKAGE_CACHE" not in module._environment(ROOT, {}, tmp_path, fit)
+    chosen = base | {"JSII_RUNTIME_PACKAGE_CACHE_ROOT": "/elsewhere"}
+    assert "JSII_RUNTIME_PACKAGE_CACHE" not in module._environment(ROOT, {}, tmp_path, chosen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from unbroken.catalog.cloudformation import CLUSTER
+from unbroken.catalog.cloudformation import CLUSTER, FILE_SYSTEM
 from unbroken.ops.diff.changes import Change
 from unbroken.ops.diff.groups import GroupChange
 from unbroken.ops.diff.plan import Plan, Refusal, fate, noun
@@ -70,6 +70,11 @@ def notes(plan: Plan) -> list[str]:
     if kept and (plan.bundle_changes or any(group.new_nodes_only for group in plan.groups)):
         found.append(
             f"changed lifecycle files or settings reach {REACH} only; {kept} nodes keep what they have"
+        )
+    if kept and any(c.type_name == FILE_SYSTEM and c.action == "replace" for c in plan.data):
+        found.append(
+            f"{kept} nodes keep the old file system mounted and do not get the new one: "
+            "`unbroken down` first, then `unbroken up`, makes them anew with it"
         )
     if plan.orphans:
         names = ", ".join(plan.orphans)

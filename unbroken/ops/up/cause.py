@@ -10,6 +10,9 @@ from unbroken.ops.stages import StageFailed
 from unbroken.ops.up.lifecycle import SUCCEEDED
 from unbroken.ops.up.watch import Watch
 
+UNDONE = ("UPDATE_ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS")
+"""States of a stack whose update has been taken back."""
+
 
 def cause(watch: Watch, aws: Aws, cdk: StageFailed) -> StageFailed:
     """The failure in AWS's words and the nodes'; what cdk said where AWS tells of no failed resource."""
@@ -65,4 +68,6 @@ def _what_now(aws: Aws, name: str) -> str:
     stack = aws.cloudformation.stack(name) if name else None
     state = f"{name} is {stack.status}" if stack else f"{name} is gone"
     again = "mend the cause, then run `unbroken up` again"
+    if stack and not stack.never_made:
+        return f"{state}: it is as it was before; {again}" if stack.status in UNDONE else f"{state}; {again}"
     return f"{state}; {again}, which first removes what the failed deployment left"

@@ -153,3 +153,12 @@ def test_rows_say_what_happens_to_each_group() -> None:
     assert words.node_rows(found) == [
         ("a", "ml.p4de.24xlarge", "4 -> 6", "4 kept, 2 added, changed: ThreadsPerCore")
     ]
+
+
+def test_nodes_that_stay_do_not_get_a_new_file_system_and_that_is_said() -> None:
+    def said(action: str) -> bool:
+        found = plan(cluster(a=2), cluster(a=2), resources=(file_system(action, stays=False),))
+        return any("2 nodes keep the old file system mounted" in note for note in words.notes(found))
+
+    assert said("replace")
+    assert not said("remove")
