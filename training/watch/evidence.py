@@ -16,7 +16,7 @@ NCCL_PIPE = "nccl-pipe-"
 """Prefix of the pipes through which torch is asked for the flight recorder's record of a rank."""
 _STATES = {"T": "stopped by a signal", "t": "stopped by a debugger", "D": "waits for a device"}
 _STOPPED = ("T", "t")
-_PATIENCE_SECONDS, _SETTLE_SECONDS = 2.0, 0.03
+_PATIENCE_SECONDS, _SETTLE_SECONDS = 10.0, 0.1
 
 
 def suspects(living: list[Beat], overdue: list[Beat]) -> list[Beat]:
