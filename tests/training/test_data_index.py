@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -317,6 +318,35 @@ def test_a_source_left_broken_is_given_up(described: Described, monkeypatch: pyt
     found = Index(described.index)
     with pytest.raises(DataError, match="the hub is tired"):  # a rank that waits learns why
         Samples(found, Cut(length=32, seed=1, window=10_000))
+
+
+class Refusal(Exception):
+    """As the library raises it, with the answer of the hub."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"{status} of the hub")
+        self.response = SimpleNamespace(status_code=status)
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [(Refusal(403), 1), (Refusal(429), 5), (Refusal(503), 5), (ConnectionError("no route"), 5)],
+)
+def test_only_a_refusal_is_final_before_the_ranks_start(
+    described: Described, monkeypatch: pytest.MonkeyPatch, error: Exception, tries: int
+) -> None:
+    asked: list[Described] = []
+
+    def refuse(described: Described) -> str:
+        asked.append(described)
+        raise sources._no_answer("dataset: a/b", error)
+
+    monkeypatch.setattr(sources, "revision_of", refuse)
+    waited: list[float] = []
+    with pytest.raises(DataError, match="dataset: a/b: the hub did not give it") as caught:
+        Writer(described, 384, wait=waited.append).run()
+    assert len(asked) == tries and waited == [5.0, 10.0, 20.0, 40.0][: tries - 1]
+    assert ("HF_TOKEN" in caught.value.hint) == (tries == 1)
 
 
 def test_a_writer_that_is_gone_is_told(described: Described, monkeypatch: pytest.MonkeyPatch) -> None:
