@@ -326,7 +326,7 @@ def exit_code(verb: Callable[[], object]) -> int:
 def _explained(error: Exception) -> int:
     """Say what a user can understand, and the exit code; anything else is an error of ours and goes on."""
     from unbroken.config import ConfigError
-    from unbroken.ops.errors import CheckFailed, OpsError, of_aws
+    from unbroken.ops.errors import CheckFailed, OpsError, of_aws, of_files
 
     if isinstance(error, ConfigError):
         output.wrong_file([asdict(problem) for problem in error.problems], str(error))
@@ -334,7 +334,7 @@ def _explained(error: Exception) -> int:
     if isinstance(error, OpsError):
         output.failure(error.message, error.hint)
         return 1 if isinstance(error, CheckFailed) else 2
-    if (refused := of_aws(error)) is not None:
+    if (refused := of_aws(error) or of_files(error)) is not None:
         output.failure(refused.message, refused.hint)
         return 2
     raise error

@@ -5,6 +5,11 @@ The command line turns CannotRun into exit code 2 and CheckFailed into exit code
 
 from __future__ import annotations
 
+import errno
+
+_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
+"""What the file system says for which no code is to blame."""
+
 
 class OpsError(Exception):
     """A sentence for the user, and where there is one, a way out."""
@@ -24,6 +29,16 @@ def of_aws(error: Exception) -> CannotRun | None:
     from unbroken.aws.session import AwsError  # here: it imports botocore, which most errors have no need of
 
     return CannotRun(str(error), error.hint) if isinstance(error, AwsError) else None
+
+
+def of_files(error: Exception) -> CannotRun | None:
+    """A disk that is full or a folder that cannot be written to, wherever that shows; None for any other."""
+    if not isinstance(error, OSError) or error.errno not in _OF_THE_MACHINE:
+        return None
+    return CannotRun(
+        f"{error.filename or 'a file'}: {error.strerror}",
+        "free some space, or have the results go where you may write",
+    )
 
 
 class CheckFailed(OpsError):

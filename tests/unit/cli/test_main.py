@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -88,7 +90,17 @@ def test_a_missing_package_is_one_sentence() -> None:
     assert (done.returncode, done.stderr) == (2, said)
 
 
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_disk_that_does_not_take_a_file_is_one_sentence(
+    code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.exit_code(raising(OSError(code, os.strerror(code), "/mnt/x"))) == 2
+    assert capsys.readouterr().err.startswith(f"error: /mnt/x: {os.strerror(code)}\n\nhint: free some space")
+
+
 def test_an_error_of_ours_is_not_hidden() -> None:
+    with pytest.raises(FileNotFoundError):
+        main.exit_code(raising(FileNotFoundError(errno.ENOENT, "of our own making", "x")))
     with pytest.raises(ZeroDivisionError):
         main.exit_code(raising(ZeroDivisionError()))
 
