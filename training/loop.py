@@ -54,6 +54,7 @@ class Trainer:
         self.phases = attempt.phases
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.chosen = choose(config, attempt.directory)
+        self._waiting_for = ""
         self.samples = open_samples(
             config, attempt.directory, self.chosen.shape.vocab_size, self._while_waiting
         )
@@ -335,6 +336,9 @@ class Trainer:
     def _while_waiting(self, message: str) -> None:
         """Data is not there yet, and whoever makes it is at work."""
         self.phases.beat()
+        if message != self._waiting_for:
+            self._waiting_for = message
+            self.log(message)
 
     def _shorten_timeouts(self) -> None:
         """Once the first step is done, a rank that keeps the others waiting is lost."""

@@ -360,7 +360,7 @@ def test_a_writer_that_is_gone_is_told(described: Described, monkeypatch: pytest
     found = Index(described.index, on_wait=said.append)
     with pytest.raises(DataError, match="nobody has written for 120 s"):
         Samples(found, Cut(length=32, seed=1, window=10_000))
-    assert said[0].startswith(f"data: waiting for shard {len(state.committed(described.index))} of")
+    assert said[0].startswith(f"Waiting for shard {len(state.committed(described.index))} of")
 
 
 def test_a_file_is_compared_before_a_step_waits_for_it(

@@ -70,7 +70,7 @@ class Index:
             if time.monotonic() - changed > STALE_SECONDS:
                 hint = "start the job again; only its first rank writes the index"
                 raise DataError(f"{self.directory}: nobody has written for {STALE_SECONDS:.0f} s", hint)
-            self._on_wait(f"data: waiting for shard {before} of {self.directory.name}")
+            self._on_wait(f"Waiting for shard {before} of {self.directory.name}")
             time.sleep(_POLL_SECONDS)
 
     def tokens(self, start: int, stop: int) -> Ints:

@@ -94,7 +94,7 @@ def _wait_for_file(path: Path, on_wait: Callable[[str], None]) -> None:
         if time.monotonic() > until:
             hint = "the first rank makes it: see what it says, and whether the folder is shared by all nodes"
             raise DataError(f"{path} did not appear in {_FIRST_FILE_SECONDS:.0f} s", hint)
-        on_wait(f"data: waiting for {path}")
+        on_wait(f"Waiting for {path}")
         time.sleep(_POLL_SECONDS)
 
 
