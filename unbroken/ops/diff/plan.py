@@ -11,7 +11,7 @@ from unbroken.aws import Aws
 from unbroken.aws.sagemaker import Node
 from unbroken.catalog import cloudformation
 from unbroken.catalog.cloudformation import CLUSTER, HOLDS_DATA
-from unbroken.ops.diff import changes, groups, replacement
+from unbroken.ops.diff import changes, file_systems, groups, replacement
 from unbroken.ops.diff.changes import Change, Versions
 from unbroken.ops.diff.groups import GroupChange
 from unbroken.ops.stack_progress import own
@@ -45,6 +45,8 @@ class Plan:
     """The nodes there are."""
     bundle_changes: bool
     """Whether nodes started from now on get other lifecycle files."""
+    refused_by_fsx: tuple[Refusal, ...] = ()
+    """Changes of file systems that FSx does not make, replacement allowed or not."""
 
     @property
     def empty(self) -> bool:
@@ -68,7 +70,8 @@ class Plan:
 
     def refusals(self, allow_replace: bool = False, removed: Sequence[str] = ()) -> list[Refusal]:
         """What `up` refuses, given --allow-replace and the instance ids of --remove."""
-        found = [*self._refused_groups(), *self._unnamed_nodes(removed), *self._unknown_nodes(removed)]
+        of_groups = [*self._refused_groups(), *self._unnamed_nodes(removed), *self._unknown_nodes(removed)]
+        found = [*self.refused_by_fsx, *of_groups]
         return found if allow_replace else [*self._replacements(), *found]
 
     def _replacements(self) -> Iterator[Refusal]:
@@ -153,6 +156,7 @@ def plan(aws: Aws, assembly: Assembly, cluster: str) -> Plan:
         bundle_changes=any(
             c.type_name == UPLOADS and c.logical_id.startswith("UploadsBundle") for c in resources
         ),
+        refused_by_fsx=tuple(Refusal(*told) for told in file_systems.refused(versions, resources)),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from unbroken.ops.diff import file_systems
 from unbroken.ops.diff.changes import Change, Versions
 from unbroken.ops.diff.plan import compare
 
@@ -72,6 +73,27 @@ def test_a_larger_file_system_is_changed_in_place(deployed: Templates) -> None:
         "change",
         ("StorageCapacity",),
     )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "lustre", "said"),
+    [
+        (2400, {}, []),
+        (1200, {}, []),
+        (600, {}, ["the file system FileSystem (storage) would shrink from 1200 to 600 GiB"]),
+        (1200, {"EfaEnabled": True}, ["the file system FileSystem (storage) would be with EFA"]),
+        (600, {"DeploymentType": "PERSISTENT_1"}, []),  # a new one may have any size
+    ],
+)
+def test_what_fsx_does_not_change_is_told_before(
+    deployed: Templates, wanted: int, lustre: dict[str, Any], said: list[str]
+) -> None:
+    new = copy.deepcopy(deployed)
+    _, body = resource(new, "storage", "AWS::FSx::FileSystem")
+    body["Properties"]["StorageCapacity"] = wanted
+    body["Properties"]["LustreConfiguration"] |= lustre
+    versions = Versions(deployed, new, {f"ml-cluster-{area}": area for area in AREAS})
+    assert [what for what, _, _ in file_systems.refused(versions, compare(versions))] == said
 
 
 def test_a_removed_resource_stays_as_its_deployed_policy_says(deployed: Templates) -> None:

@@ -11,7 +11,7 @@ from unbroken.aws.sagemaker import Node
 from unbroken.ops.diff import words
 from unbroken.ops.diff.changes import Change
 from unbroken.ops.diff.groups import GroupChange, changes
-from unbroken.ops.diff.plan import Plan
+from unbroken.ops.diff.plan import Plan, Refusal
 
 
 def cluster(**counts: int) -> dict[str, Any]:
@@ -162,3 +162,9 @@ def test_nodes_that_stay_do_not_get_a_new_file_system_and_that_is_said() -> None
 
     assert said("replace")
     assert not said("remove")
+
+
+def test_what_fsx_refuses_is_refused_even_where_replacement_is_allowed() -> None:
+    shrinking = Refusal("it would shrink", "FSx only lets it grow", "keep its size")
+    found = Plan((), (), (), (), (), bundle_changes=False, refused_by_fsx=(shrinking,))
+    assert found.refusals(allow_replace=True) == [shrinking]
