@@ -27,6 +27,10 @@ def truncate(checkpoint: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
 
 
+def empty_a_file(checkpoint: Path) -> None:
+    next(checkpoint.glob("__0_*.distcp")).write_bytes(b"")
+
+
 def lose_a_file(checkpoint: Path) -> None:
     next(checkpoint.glob("__1_*.distcp")).unlink()
 
@@ -42,6 +46,7 @@ def empty_the_manifest(checkpoint: Path) -> None:
 DAMAGE: dict[Callable[[Path], None], str] = {
     flip_a_bit: "does not have the hash",
     truncate: "bytes, not",
+    empty_a_file: "has 0 bytes, not",
     lose_a_file: "is missing",
     lose_the_manifest: "no manifest.json",
     empty_the_manifest: "manifest.json is damaged",

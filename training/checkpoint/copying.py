@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from training.checkpoint import transfer
+from training.checkpoint import retention, transfer
 from training.checkpoint.group import Ranks
 from training.checkpoint.manifest import CheckpointError
 from training.checkpoint.tier import Found, Tier
@@ -72,6 +72,8 @@ class Copier:
             self.copying = None
 
     def _copy(self, found: Found) -> Path:
+        if self._ranks.first(lambda: self._target.holds(found.content)):
+            return self._target.root / retention.directory_name(found.content.step)
         files = self._source.share(found)
         self._target.demand_space(found.content.size, f"the checkpoint of step {found.content.step}")
         aside = self._target.begin(found.content.step)

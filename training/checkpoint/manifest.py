@@ -88,10 +88,11 @@ def commit(aside: Path, manifest: Manifest) -> Path:
     replace_text(aside / NAME, json.dumps(asdict(manifest), indent=1) + "\n")
     _flush_directory(aside)
     final = aside.parent / retention.directory_name(manifest.step)
-    if final.exists():  # the same step was done again after a restart from an older checkpoint
-        retention.remove(final)
+    before = retention.take_away(final) if final.exists() else None  # the same step was done again
     aside.rename(final)
     _flush_directory(final.parent)
+    if before:
+        shutil.rmtree(before, ignore_errors=True)
     return final
 
 

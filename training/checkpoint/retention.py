@@ -79,10 +79,15 @@ def prune(root: Path, kept: Kept, spared: Collection[int] = ()) -> tuple[list[st
 
 def remove(directory: Path) -> None:
     """Remove a checkpoint."""
+    shutil.rmtree(take_away(directory))
+
+
+def take_away(directory: Path) -> Path:
+    """Rename a checkpoint to what is no checkpoint any more."""
     leaving = directory.with_name(_LEAVING + directory.name)
     shutil.rmtree(leaving, ignore_errors=True)
     directory.rename(leaving)
-    shutil.rmtree(leaving)
+    return leaving
 
 
 def remove_unfinished(root: Path) -> list[str]:

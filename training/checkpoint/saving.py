@@ -6,9 +6,7 @@ run: it goes on from the checkpoint before. The third in a row does.
 
 from __future__ import annotations
 
-import functools
 import os
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,23 +17,19 @@ from typing import Any
 import torch
 from torch import nn
 
-from training.checkpoint import loading, state
+from training.checkpoint import loading, places, state
 from training.checkpoint.background import Done, Job, Save
-from training.checkpoint.copying import Copier
 from training.checkpoint.group import Ranks
 from training.checkpoint.interval import Interval
 from training.checkpoint.loading import Asked, Loaded
 from training.checkpoint.manifest import CheckpointError
-from training.checkpoint.retention import Kept
 from training.checkpoint.state import Position
 from training.checkpoint.tier import Found, Tier
 from training.config import JobConfig
-from training.runstate import replace_text
 
 __all__ = ["CheckpointError", "Checkpoints", "Committed", "Loaded", "Position"]
 
 _MOST_FAILURES = 3
-_COPY_TIMEOUT = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -57,10 +51,11 @@ class Checkpoints:
     ) -> None:
         self._config, self._directory, self._model, self._log = config, directory, model, log
         self._ranks = Ranks(timedelta(seconds=config.init_timeout_seconds))
-        self._shared = self._shared_tier()
-        self._local, self._copier = None, None
-        if config.local_directory is not None:
-            self._local, self._copier = self._local_tier(Path(config.local_directory))
+        self._shared = places.shared(config, directory, self._ranks, log)
+        self._local: Tier | None = None
+        self._copier: Copier | None = None
+        if on_nodes := places.local(config, self._shared, self._ranks, log):
+            self._local, self._copier = on_nodes
         per_node = int(os.environ.get("LOCAL_WORLD_SIZE", self._ranks.world))
         nodes = -(-self._ranks.world // per_node)
         self._interval = Interval(config.checkpoint_every, config.failures_per_node_hour, nodes)
@@ -221,35 +216,3 @@ class Checkpoints:
                 f"{found.path}: made with another preset, context_length, dataset or seed than this job's\n"
                 "  hint: restore those settings, or use another directory"
             )
-
-    def _shared_tier(self) -> Tier:
-        root = self._directory / Path(self._config.checkpoint_directory).expanduser()
-        beside = self._ranks.beside(root)
-        blind = [rank for rank, seen in enumerate(self._ranks.gather(0 in beside)) if not seen]
-        if blind:
-            raise CheckpointError(
-                f"checkpoint_directory: rank {blind[0]} does not see what rank 0 writes into "
-                f"{self._ranks.gather(root)[0]}\n"
-                "  hint: it must be on the shared file system; local_directory is for the nodes' own disks"
-            )
-        kept = Kept(self._config.keep_checkpoints, self._config.keep_every)
-        return Tier(root, kept, self._ranks, beside, self._log)
-
-    def _local_tier(self, directory: Path) -> tuple[Tier, Copier]:
-        """In a directory of this run: when the shared one was cleared, the old run must not come back."""
-        root = directory / self._ranks.first(functools.partial(_run_name, self._shared.root))
-        beside = self._ranks.beside(root)
-        kept = Kept(self._config.keep_local_checkpoints)
-        copying = Ranks(_COPY_TIMEOUT)
-        source = Tier(root, kept, copying, beside, self._log)
-        target = Tier(self._shared.root, self._shared.kept, copying, list(range(copying.world)), self._log)
-        limit = self._config.local_copy_mb_per_s
-        copier = Copier(source, target, copying, limit * 1e6 if limit else None, self._log)
-        return Tier(root, kept, self._ranks, beside, self._log), copier
-
-
-def _run_name(root: Path) -> str:
-    path = root / "run-name"
-    if not path.exists():
-        replace_text(path, secrets.token_hex(8) + "\n")
-    return path.read_text(encoding="utf-8").strip()

@@ -75,6 +75,13 @@ class Tier:
         self._lead(commit)
         return self.root / retention.directory_name(content.step)
 
+    def holds(self, content: Manifest) -> bool:
+        """Whether this very checkpoint is here already. Not a collective."""
+        try:
+            return manifest.read(self.root / retention.directory_name(content.step)).files == content.files
+        except ValueError:
+            return False
+
     def abandon(self, step: int) -> None:
         """Give back the room that a failed save took. Not a collective."""
         if self._leads:
