@@ -1,8 +1,9 @@
 # Two targets do everything on a fresh machine; each sets up what it needs first.
 .DEFAULT_GOAL := help
-.PHONY: help rehearse test check setup golden lock bench clean
+.PHONY: help rehearse test check setup golden lock bench soak clean
 
 ARGS ?=
+FAULTS ?= 100
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,6 +34,10 @@ lock: ## Re-pin requirements/*.txt from pyproject.toml (needs uv)
 bench: ## Print the speed figures of the README, measured in one run
 	@scripts/setup rehearse
 	@.venv/bin/python -m benchmarks.run $(ARGS)
+
+soak: ## Break a small training job at random FAULTS times (100); each must end on the undisturbed run's curve
+	@scripts/setup test
+	@.venv/bin/python -m tests.training.soak --faults $(FAULTS) $(if $(SEED),--seed $(SEED))
 
 clean: ## Remove build outputs (not .venv, not the cached root file system)
 	@rm -rf cdk.out out .mypy_cache .ruff_cache .pytest_cache

@@ -85,7 +85,7 @@ def test_everything_on_the_shared_file_system_follows_its_mount_path() -> None:
     document = render.node_document(cluster(**OTHER))
     home = "/shared/researcher"
     assert document["user"] == {"name": "researcher", "uid": 2001, "home": home, "work": home}
-    assert document["training"] == {"root": "/shared/unbroken"}
+    assert document["training"] == {"root": "/shared/unbroken", "environment": True}
 
 
 def test_a_home_of_its_own_leaves_the_users_work_on_the_shared_file_system() -> None:
