@@ -128,3 +128,11 @@ def test_an_empty_ledger_is_drawn(tmp_path: Path) -> None:
 
 def test_durations() -> None:
     assert [duration(s) for s in (12.34, 245, 7800)] == ["12.3 s", "4 min 5 s", "2 h 10 min"]
+
+
+def test_a_line_cut_short_does_not_take_the_next_one_with_it(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_text('{"attempt": 1, "ev')
+    Ledger(path, 2, "", 1000.0)
+    account = read(path)
+    assert account.damaged_lines == 1 and [each.number for each in account.attempts] == [2]

@@ -79,7 +79,7 @@ def test_the_collector_reads_the_last_step(observed: Path) -> None:
 
 
 def read_events(directory: Path) -> dict[str, list[int]]:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # type: ignore[import-untyped]  # it has no types
 
     events = EventAccumulator(str(directory))
     events.Reload()
@@ -124,7 +124,7 @@ def test_the_file_is_not_written_at_every_step(tmp_path: Path) -> None:
 def test_a_missing_package_is_said_before_the_ranks_meet(
     setting: dict[str, Any], missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sinks.importlib.util, "find_spec", lambda name: None if name == missing else object())
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == missing else object())
     with pytest.raises(sinks.SinkError, match=f"needs the package {missing.replace('_', '-')}, which"):
         sinks.check(JobConfig(**setting))
     sinks.check(JobConfig())

@@ -1,0 +1,304 @@
+"""What tests change inside a rank: faults, and guarantees taken away for negative controls.
+
+Each function is named by a test and runs in every rank before the trainer.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def without_random_state(rank: int) -> None:
+    """Negative control: the random state of the checkpoint is not put back."""
+    from training import rng
+
+    rng.restore = lambda state, device: rng.start(42, rank)
+
+
+def random_state_of_first_rank(rank: int) -> None:
+    """Negative control: every rank goes on with the random state of rank 0."""
+    from training.checkpoint import state
+
+    state.rng_key = lambda rank: "rng_0"
+
+
+def killed_while_hashing(rank: int) -> None:
+    """Rank 1 is killed when the files of step 8 are written and not yet committed."""
+    from training.checkpoint import manifest
+
+    original = manifest.entry
+
+    def entry(path: Path) -> manifest.FileEntry:
+        if rank == 1 and "00000008" in str(path):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(path)
+
+    manifest.entry = entry
+
+
+def killed_before_renaming(rank: int) -> None:
+    """Rank 0 is killed when the manifest of step 8 is written and the directory not yet renamed."""
+    from training.checkpoint import manifest
+
+    original = manifest._flush_directory
+
+    def flush(path: Path) -> None:
+        if path.name == ".writing-step-00000008":
+            os.kill(os.getpid(), signal.SIGKILL)
+        original(path)
+
+    manifest._flush_directory = flush
+
+
+def failing_at_step_6(rank: int) -> None:
+    """A bug in rank 1."""
+    from training import loop
+
+    original = loop.Trainer.step
+
+    def step(self: loop.Trainer) -> None:
+        if rank == 1 and self.position.step == 5:
+            raise ZeroDivisionError("a bug of the test")
+        original(self)
+
+    loop.Trainer.step = step  # type: ignore[method-assign]  # a fake in its place
+
+
+def noting_samples(rank: int) -> None:
+    """Write the number of every sample a rank reads to a file of the rank."""
+    from training.data import samples
+
+    original = samples.Samples.sample_at
+
+    def sample_at(self: samples.Samples, index: int) -> int:
+        number = original(self, index)
+        os.write(1, f"sample {number}\n".encode())
+        return number
+
+    samples.Samples.sample_at = sample_at  # type: ignore[method-assign]  # a fake in its place
+
+
+def from_the_first_sample(rank: int) -> None:
+    """Negative control: a start reads from the beginning of the data, whatever was used before."""
+    from training.data import samples
+
+    original = samples.Samples.batch
+    began: list[int] = []
+
+    def batch(self: samples.Samples, used: int, batch_size: int, rank: int, world: int) -> Any:
+        began.append(used)
+        return original(self, used - began[0], batch_size, rank, world)
+
+    samples.Samples.batch = batch  # type: ignore[method-assign]  # a fake in its place
+
+
+def without_hashes(rank: int) -> None:
+    """Negative control: nothing checks the files of a checkpoint."""
+    from training.checkpoint import manifest
+
+    manifest.faults = lambda directory, manifest, names: []
+
+
+def _told_to_stop_in(rank: int, owner: Any, name: str, condition: Callable[[Any], bool]) -> None:
+    """Rank 1 gets SIGUSR1 when it calls a method, the first time the condition on the object holds."""
+    original = getattr(owner, name)
+
+    def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:
+        if rank == 1 and condition(self):
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return original(self, *arguments, **named)
+
+    setattr(owner, name, wrapped)
+
+
+def told_to_stop_before_torch(rank: int) -> None:
+    """The signal comes before the ranks know each other."""
+    from training import pretrain
+
+    original = pretrain._settings
+
+    def settings(*arguments: Any) -> Any:
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return original(*arguments)
+
+    pretrain._settings = settings  # type: ignore[assignment]  # a fake in its place
+
+
+def told_to_stop_while_loading(rank: int) -> None:
+    """The signal comes when the checkpoint is looked for."""
+    from training import loop
+
+    _told_to_stop_in(rank, loop.Trainer, "_load", lambda trainer: True)
+
+
+def told_to_stop_while_evaluating(rank: int) -> None:
+    """The signal comes in the evaluation after step 6."""
+    from training import step
+
+    _told_to_stop_in(rank, step.Stepper, "loss", lambda stepper: not stepper.model.training and _steps() == 6)
+
+
+def told_to_stop_while_saving(rank: int) -> None:
+    """The signal comes in the save of step 8."""
+    from training.checkpoint import saving
+
+    _told_to_stop_in(rank, saving.Checkpoints, "save", lambda checkpoints: _steps() == 8)
+
+
+def deaf_while_evaluating(rank: int) -> None:
+    """Negative control: the same signal, but nobody asks between the batches."""
+    from training import loop
+
+    told_to_stop_while_evaluating(rank)
+    loop.Trainer._sign_of_life = lambda self: None  # type: ignore[method-assign]  # a fake in its place
+
+
+def not_a_number_on_rank_1(rank: int) -> None:
+    """Rank 1's loss of step 7 is no number."""
+    from training import step
+
+    original = step.Stepper.loss
+
+    def loss(self: step.Stepper, batch: Any) -> Any:
+        found = original(self, batch)
+        return found * float("nan") if rank == 1 and self.model.training and _steps() == 6 else found
+
+    step.Stepper.loss = loss  # type: ignore[method-assign]  # a fake in its place
+
+
+def unchecked_not_a_number(rank: int) -> None:
+    """Negative control: the same, and nobody checks."""
+    from training import reporter
+
+    not_a_number_on_rank_1(rank)
+    reporter.check_finite = lambda answer: None
+
+
+def rank_1_slow(rank: int) -> None:
+    """Rank 1 computes slowly: each layer takes 30 ms longer."""
+    from training import loop
+    from training.model.build import layers
+
+    original = loop.Trainer._make
+
+    def make(self: loop.Trainer) -> None:
+        original(self)
+        if rank == 1:
+            for layer in layers(self.model):
+                layer.register_forward_pre_hook(lambda module, inputs: time.sleep(0.03))
+
+    loop.Trainer._make = make  # type: ignore[method-assign]  # a fake in its place
+
+
+def answers_one_step_late(rank: int) -> None:
+    """As on a GPU: what the ranks tell each other is read a step later."""
+    from training.exchange import Exchange
+
+    original = Exchange.__init__
+
+    def late(self: Exchange, device: Any, *, late: bool) -> None:
+        original(self, device, late=True)
+
+    Exchange.__init__ = late  # type: ignore[method-assign]  # a fake in its place
+
+
+def noting_memory(rank: int) -> None:
+    """Print memory in KiB, threads and children of the process after each evaluation."""
+    from training import loop
+
+    original = loop.Trainer._evaluate
+
+    def evaluated(self: loop.Trainer, num_batches: int | None = None) -> Any:
+        stop = original(self, num_batches)
+        status = dict(
+            line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":" in line
+        )
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        found = [status["VmRSS"].split()[0], status["Threads"].strip(), str(len(children))]
+        os.write(1, f"memory {' '.join(found)}\n".encode())
+        return stop
+
+    loop.Trainer._evaluate = evaluated  # type: ignore[method-assign]  # a fake in its place
+
+
+def slow_and_killed_at_step_7(rank: int) -> None:
+    """Steps take a tenth of a second, the ledger is written at once, and rank 0 is killed after step 6."""
+    from training import ledger, loop
+
+    slow_steps(rank)
+    original = loop.Trainer.step
+
+    def step(self: loop.Trainer) -> None:
+        if rank == 0 and self.position.step == 6:
+            os.kill(os.getpid(), signal.SIGKILL)
+        original(self)
+
+    ledger._WRITE_SECONDS = 0.0
+    loop.Trainer.step = step  # type: ignore[method-assign]  # a fake in its place
+
+
+def slow_steps(rank: int) -> None:
+    """Steps take a tenth of a second longer, and the rank prints when it begins and ends."""
+    from training import pretrain, step
+
+    original, end_process = step.Stepper.loss, pretrain.end_process
+
+    def end(code: int) -> None:
+        os.write(1, f"ends {time.time()}\n".encode())
+        end_process(code)
+
+    os.write(1, f"born {time.time()}\n".encode())
+    pretrain.end_process = end  # type: ignore[assignment]  # a fake in its place
+
+    def loss(self: step.Stepper, batch: Any) -> Any:
+        time.sleep(0.1)
+        return original(self, batch)
+
+    step.Stepper.loss = loss  # type: ignore[method-assign]  # a fake in its place
+
+
+def _steps() -> int:
+    """Steps this rank has finished."""
+    import gc
+
+    from training import loop
+
+    return next(found.position.step for found in gc.get_objects() if isinstance(found, loop.Trainer))
+
+
+def late_and_not_a_number(rank: int) -> None:
+    """Rank 1's loss of step 7 is no number, and the ranks hear of it a step later."""
+    answers_one_step_late(rank)
+    not_a_number_on_rank_1(rank)
+
+
+def accumulating_the_same_batch(rank: int) -> None:
+    """Negative control: all batches of a step are the first one."""
+    from training.data import samples
+
+    original = samples.Samples.batch
+
+    def batch(self: samples.Samples, used: int, batch_size: int, rank: int, world: int) -> Any:
+        return original(self, used - used % 2, batch_size, rank, world)
+
+    samples.Samples.batch = batch  # type: ignore[method-assign]  # a fake in its place
+
+
+def stopped_at_step_6(rank: int) -> None:
+    """Rank 1 is stopped, as by a debugger or a broken driver, when five steps are done."""
+    from training import loop
+
+    original = loop.Trainer.step
+
+    def step(self: loop.Trainer) -> None:
+        if rank == 1 and self.position.step == 5:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        original(self)
+
+    loop.Trainer.step = step  # type: ignore[method-assign]  # a fake in its place
