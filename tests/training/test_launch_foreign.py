@@ -180,6 +180,12 @@ def test_what_is_refused_at_once(
     assert not (tmp_path / "run").exists()
 
 
+def test_it_needs_nothing_but_python() -> None:
+    """-S leaves site-packages out."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import training.launch.run, training.launch.task"
+    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
+
+
 def test_a_metrics_file_is_progress_too(tmp_path: Path) -> None:
     """Lines of earlier attempts do not count, nor half of one, nor lines of another kind."""
     file = tmp_path / "metrics.jsonl"
