@@ -7,8 +7,6 @@ pretrain.py's work.
 
 from __future__ import annotations
 
-import math
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -16,28 +14,23 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch import nn
-from torch.distributed.device_mesh import DeviceMesh
 
 from training import rng, runstate
+from training.assemble import first_values, reporter, sharded_model
 from training.attempt import Attempt
 from training.checkpoint.saving import Checkpoints, Committed, Position
-from training.compute import device_named, flops_per_token
 from training.config import JobConfig
 from training.data.batch import Batch
-from training.data.errors import TooLittleText
+from training.data.enough import check_suffices, left_over
 from training.data.opening import open_samples
 from training.evaluate import evaluate
 from training.exchange import Answer, Exchange, Words
 from training.metrics.sinks import open_sinks
-from training.model import weights
-from training.model.build import build, layers
+from training.model.build import layers
 from training.model.documents import has_flash
 from training.model.shape import choose
-from training.model.shard import make_mesh, parameter_device, shard
-from training.model.values import allocate, initialise
 from training.optim import adamw
-from training.reporter import Rates, Reporter, Work
+from training.reporter import Work
 from training.schedule import learning_rate
 from training.speed import ForwardTimer
 from training.step import Stepper
@@ -61,11 +54,12 @@ class Trainer:
         self.checkpoints = Checkpoints(config, attempt.directory, asdict(self.chosen.shape), self.log)
         self.exchange = Exchange(device, late=device.type == "cuda")
         self.position = Position()
-        self.reporter = self._reporter()
+        self.reporter = reporter(config, attempt, self.chosen.shape, device, self.world, self.log)
         self._work: dict[int, Work] = {}
         self._answers: list[Answer] = []
         self._timeouts_are_short = False
-        self._check_text_suffices()
+        check_suffices(self.samples, self._samples_per_step, config.num_epochs, self.world)
+        self.log(f"Data: {self.samples.description}")
 
     def run(self) -> str:
         """Train to the end or until told to stop. Returns the final status, done or preempted."""
@@ -143,8 +137,9 @@ class Trainer:
         self.phases.enter("end")
         status = runstate.DONE if stop is None else runstate.PREEMPTED
         reason, by = (stop.reason, stop.by) if stop else ("", "")
-        if stop is None:
-            self._say_what_is_left()
+        if stop is None and (left := left_over(self.samples, self.position.samples, self.config.num_epochs)):
+            if left < self._samples_per_step:
+                self.log(f"{left} samples of the last epoch do not fill a step of {self._samples_per_step}")
         self.attempt.note(status=status, reason=reason, stopped_by=by)
         self.log(f"Training {status} at step {self.position.step}" + (f": {reason}" if reason else ""))
         self.reporter.close(status)
@@ -246,21 +241,12 @@ class Trainer:
 
     def _make(self) -> None:
         """The model, its optimizer, and what takes the steps."""
-        ranks_per_node = int(os.environ.get("LOCAL_WORLD_SIZE", self.world))
-        self.model = self._build(make_mesh(self.config, self.device, self.world, ranks_per_node))
+        shape = self.chosen.shape
+        self.model = sharded_model(self.config, shape, self.device, self.world, self.log)
         self.optimizer = adamw(self.model, self.config)
-        flash = has_flash(self.chosen.shape, self.config, self.device)
+        flash = has_flash(shape, self.config, self.device)
         self.stepper = Stepper(self.model, self.optimizer, self.device, self.config.grad_clip, flash)
         self.timer = ForwardTimer(layers(self.model), self.device)
-
-    def _build(self, mesh: DeviceMesh) -> nn.Module:
-        model = build(self.chosen.shape)
-        count = sum(parameter.numel() for parameter in model.parameters())
-        self.log(f"Created model with total parameters: {count} ({count / 1e9:.2f} B)")
-        shard(model, self.chosen.shape, self.config, mesh)
-        allocate(model, self.device, parameter_device(self.config, self.device))
-        self.log("Wrapped model with FSDP")
-        return model.train()
 
     def _load(self) -> bool:
         """Put the newest good checkpoint in place, or first values; whether there was no checkpoint."""
@@ -268,7 +254,7 @@ class Trainer:
         loaded = self.checkpoints.load_newest(self.model, self.optimizer, self.device)
         if loaded is None:
             self.log("No Checkpoints Found")
-            self._first_values()
+            first_values(self.model, self.chosen, self.config.seed, self.log)
             rng.start(self.config.seed, random_rank)
             self.phases.resumed(0)
             return True
@@ -280,58 +266,6 @@ class Trainer:
         else:
             rng.restore(loaded.rng, self.device)
         return False
-
-    def _first_values(self) -> None:
-        """Published weights or random ones; a checkpoint makes neither necessary."""
-        if self.chosen.weights is None:
-            initialise(self.model, self.chosen.shape, self.config.seed)
-            return
-        self.log(f"Loading weights from {self.chosen.weights}")
-        weights.load(self.model, self.chosen.weights)
-
-    def _reporter(self) -> Reporter:
-        attempt, config = self.attempt, self.config
-        return Reporter(
-            run_directory=attempt.run_directory,
-            attempt=attempt.state.attempt,
-            rates=self._rates(),
-            log_every=config.log_every,
-            compare_every=config.compare_every,
-            phases=self.phases,
-            log=self.log,
-            writes=self.rank == 0,
-            memory_gib=self._memory_gib,
-        )
-
-    def _rates(self) -> Rates:
-        length = self.config.context_length
-        device = device_named(torch.cuda.get_device_name(self.device)) if self._on_gpu else None
-        peak = device.peak_flops if device else None
-        return Rates(self.world, length, flops_per_token(self.chosen.shape, length), peak)
-
-    def _memory_gib(self) -> float | None:
-        return torch.cuda.max_memory_allocated(self.device) / 2**30 if self._on_gpu else None
-
-    @property
-    def _on_gpu(self) -> bool:
-        return self.device.type == "cuda"
-
-    def _check_text_suffices(self) -> None:
-        """A run without a single step would end as done; it must not start."""
-        if not self.samples.holds(self._samples_per_step, self.config.num_epochs):
-            available = self.config.num_epochs * (self.samples.num_samples or 0)
-            raise TooLittleText(
-                f"dataset: {available} samples in {self.config.num_epochs} epochs do not fill one step of "
-                f"{self._samples_per_step} samples on {self.world} ranks",
-                "lower context_length, or give a longer text as dataset",
-            )
-        self.log(f"Data: {self.samples.description}")
-
-    def _say_what_is_left(self) -> None:
-        known = self.samples.num_samples
-        left = (self.config.num_epochs * known if known else math.inf) - self.position.samples
-        if left < self._samples_per_step:
-            self.log(f"{left} samples of the last epoch do not fill a step of {self._samples_per_step}")
 
     def _while_waiting(self, message: str) -> None:
         """Data is not there yet, and whoever makes it is at work."""
