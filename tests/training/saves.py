@@ -389,18 +389,14 @@ def stubborn_files(rank: int) -> None:
     _put(retention, "remove", remove)
 
 
-def slow_saves(rank: int) -> None:
-    """Hashing takes a second on the first rank; steps do not wait for it."""
-    from training.checkpoint import manifest
+def trouble_that_matters(rank: int) -> None:
+    """What hinders pruning hinders the save."""
+    from training.checkpoint.tier import Tier
 
-    original = manifest.entry
+    def prune(self: Tier, spared: set[int]) -> None:
+        raise PermissionError("step-00000002 is held")
 
-    def entry(path: Path) -> Any:
-        if rank == 0:
-            time.sleep(0.2)
-        return original(path)
-
-    _put(manifest, "entry", entry)
+    _put(Tier, "prune", prune)
 
 
 # Guarantees taken away, for negative controls

@@ -166,6 +166,12 @@ def test_old_checkpoints_that_cannot_be_removed_end_nothing(tmp_path: Path) -> N
     assert names(tmp_path / "checkpoints") == [f"step-{step:08d}" for step in (2, 4, 6)]
 
 
+def test_if_trouble_with_old_ones_mattered_the_run_would_end(tmp_path: Path) -> None:
+    """Negative control."""
+    for result in train(Run(directory=tmp_path, steps=2, change="trouble_that_matters"), 2):
+        assert result and "could not be saved" in result.error
+
+
 def test_a_directory_that_not_all_ranks_see_is_refused(tmp_path: Path) -> None:
     roots = (tmp_path / "one", tmp_path / "other")
     for result in train(Run(directory=tmp_path, roots=roots), 2):

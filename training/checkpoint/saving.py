@@ -19,6 +19,7 @@ from torch import nn
 
 from training.checkpoint import loading, places, state
 from training.checkpoint.background import Done, Job, Save
+from training.checkpoint.copying import Copier
 from training.checkpoint.group import Ranks
 from training.checkpoint.interval import Interval
 from training.checkpoint.loading import Asked, Loaded

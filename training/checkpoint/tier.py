@@ -91,9 +91,12 @@ class Tier:
         """Remove what need not stay. Not a collective, and trouble with it ends nothing."""
         if self._leads:
             spared = spared | ({self.verified} if self.verified is not None else set())
-            _, troubles = retention.prune(self.root, self.kept, spared)
+            try:
+                _, troubles = retention.prune(self.root, self.kept, spared)
+            except OSError as error:
+                troubles = [f"cannot be looked for: {error}"]
             for trouble in troubles:
-                self._log(f"Old checkpoint {self.root}/{trouble}")
+                self._log(f"Old checkpoints in {self.root}: {trouble}")
 
     def clean(self) -> None:
         """Remove what killed saves left."""
