@@ -18,7 +18,7 @@ import torch.distributed as dist
 from training import rng, runstate
 from training.assemble import first_values, reporter, sharded_model
 from training.attempt import Attempt
-from training.checkpoint.saving import Checkpoints, Committed, Position
+from training.checkpoint.saving import Checkpoints, Position
 from training.config import JobConfig
 from training.data.batch import Batch
 from training.data.enough import check_suffices, left_over
@@ -31,6 +31,7 @@ from training.model.documents import has_flash
 from training.model.shape import choose
 from training.optim import adamw
 from training.reporter import Work
+from training.saves import Saves
 from training.schedule import learning_rate
 from training.speed import ForwardTimer
 from training.step import Stepper
@@ -52,6 +53,7 @@ class Trainer:
             config, attempt.directory, self.chosen.shape.vocab_size, self._while_waiting
         )
         self.checkpoints = Checkpoints(config, attempt.directory, asdict(self.chosen.shape), self.log)
+        self.saves = Saves(self.checkpoints, attempt, self.log)
         self.exchange = Exchange(device, late=device.type == "cuda")
         self.position = Position()
         self.reporter = reporter(config, attempt, self.chosen.shape, device, self.world, self.log)
@@ -68,7 +70,7 @@ class Trainer:
         try:
             return self._train()
         except Exception:
-            self._let_save_end()
+            self.saves.let_end()
             raise
 
     def _train(self) -> str:
@@ -119,7 +121,7 @@ class Trainer:
     def after_step(self) -> Stop | None:
         """Report, and evaluate and save where it is time; whether to stop now."""
         stop = self._hear_these(self._answers)
-        self._hear_of_saves()
+        self.saves.hear()
         step = self.position.step
         if self.config.validate_every and step % self.config.validate_every == 0:
             stop = self._evaluate() or stop
@@ -133,7 +135,7 @@ class Trainer:
         self._hear(everything=True)
         if self.position.step > 0:
             self._save()
-            self._finish_save()
+            self.saves.finish()
         self.phases.enter("end")
         status = runstate.DONE if stop is None else runstate.PREEMPTED
         reason, by = (stop.reason, stop.by) if stop else ("", "")
@@ -214,30 +216,7 @@ class Trainer:
         if self.checkpoints.last_step == self.position.step:
             return
         self._hear(everything=True)
-        self.phases.write()
-        with self.phases.within("save"):
-            self.checkpoints.save(self.model, self.optimizer, self.position, self.device)
-        self.phases.write()
-
-    def _finish_save(self) -> None:
-        with self.phases.within("save"):
-            committed = self.checkpoints.finish()
-        if committed is not None:
-            self._note_committed(committed)
-
-    def _let_save_end(self) -> None:
-        """After an error of this rank: what is being written is of a step before, and good."""
-        self.phases.enter("save")
-        self.checkpoints.give_time()
-        self._hear_of_saves()
-
-    def _hear_of_saves(self) -> None:
-        while committed := self.checkpoints.poll():
-            self._note_committed(committed)
-
-    def _note_committed(self, committed: Committed) -> None:
-        self.log(f"Checkpoint saved to {committed.path}")
-        self.attempt.note(step=committed.step, checkpoint=committed.path.name)
+        self.saves.begin(self.model, self.optimizer, self.position, self.device)
 
     def _make(self) -> None:
         """The model, its optimizer, and what takes the steps."""
