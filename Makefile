@@ -23,6 +23,7 @@ check: ## Lint and type-check only
 
 setup: ## Set up .venv, the cdk command and the rehearsal's root file system, and nothing else
 	@scripts/setup test
+	@echo "setup: done; next: . .venv/bin/activate, then unbroken --help"
 
 golden: ## Accept changed golden templates and pages (look at the diff before committing it)
 	@scripts/setup laptop

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from unbroken import config
+from unbroken.checks.result import counted
 from unbroken.cli import output
 
 _KEYS = {"aws": "AWS's keys", "create": "a key of its own"}
@@ -74,7 +75,8 @@ def _storage(storage: config.StorageConfig) -> str:
         return f"{storage.existing.file_system_id}, which is there, at {storage.mount_path}"
     kind = f"{storage.deployment_type} {storage.storage_type}{' with EFA' if storage.efa else ''}"
     size = f"{storage.capacity_gib} GiB " if storage.capacity_gib else ""
-    links = f", {len(storage.data_repositories)} linked to buckets" if storage.data_repositories else ""
+    folders = len(storage.data_repositories)
+    links = f", {counted(folders, 'folder')} linked to S3" if folders else ""
     return f"{size}Lustre ({kind}) at {storage.mount_path}{links}, {storage.deletion} on destroy"
 
 

@@ -91,7 +91,7 @@ def init(
 
 @app.command()
 def check(cluster: ClusterFile = None, as_json: Json = False) -> None:
-    """Read the cluster file and say what is wrong with it, or what it describes."""
+    """Say what is wrong with the cluster file, or what it describes."""
     from unbroken.cli.check import check_file
 
     check_file(cluster, as_json)
@@ -111,7 +111,7 @@ def cost(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what the cluster costs while it is up, while it is not, and what its job costs."""
+    """Say what the cluster and its job cost."""
     from unbroken.cli.cost import show_cost
     from unbroken.ops.cost.report import Speed
 
@@ -137,7 +137,7 @@ def preflight(
     rehearsal: Rehearsal = None,
     as_json: Json = False,
 ) -> None:
-    """Check file, templates, this machine and the account before anything is made: PASS, FAIL or UNKNOWN."""
+    """Ask what can be known before a deployment: PASS, FAIL, UNKNOWN."""
     from unbroken.cli.preflight import preflight_verb
     from unbroken.ops.preflight.run import Request
 
@@ -172,7 +172,7 @@ def rehearse(
     rehearsal: Rehearsal = None,
     as_json: Json = False,
 ) -> None:
-    """Deploy the cluster on this machine, run its job, break a node, watch it recover, destroy it all."""
+    """Do it all here: deploy, train, lose a node, recover, end."""
     from unbroken.cli.rehearse import rehearse_verb, take_down
 
     if down:
@@ -218,7 +218,10 @@ def exec(
     user: Annotated[str | None, typer.Option(metavar="NAME", help="Run as this user. Default: root.")] = None,
     rehearsal: Rehearsal = None,
 ) -> None:
-    """Run a command on a node of a kept rehearsal; the exit code is the command's."""
+    """Run a command on a node of a kept rehearsal.
+
+    The exit code is the command's.
+    """
     from unbroken.cli.nodes import run_command
 
     run_command(rehearsal, node, command, user)
@@ -231,7 +234,7 @@ def diff(
     rehearsal: Rehearsal = None,
     as_json: Json = False,
 ) -> None:
-    """Say what `up` would do to what is deployed: to nodes, data and everything else."""
+    """Say what `up` would do to nodes, data and all else deployed."""
     from unbroken.cli.diff import diff_verb
 
     diff_verb(cluster, target, rehearsal, as_json)

@@ -10,7 +10,7 @@ from unbroken import config
 from unbroken.cli import output
 from unbroken.cli.progress import display, interruptible
 from unbroken.cli.summary import lines
-from unbroken.ops.errors import OpsError
+from unbroken.ops.errors import CannotRun, OpsError
 from unbroken.ops.rehearse import kept
 from unbroken.ops.rehearse.ending import end
 from unbroken.ops.rehearse.options import Options
@@ -61,6 +61,7 @@ def _say_kept(out: Path) -> None:
     found = kept.at(out)
     if found is None:
         return
+    own = f" --id {found.id}" if len(kept.ids_up()) > 1 else ""
     output.talk("\nthe cluster is still up:")
     on_nodes = [
         ("  unbroken connect controller", "a shell on a node"),
@@ -70,18 +71,21 @@ def _say_kept(out: Path) -> None:
         ("  unbroken status", "its nodes"),
         *(on_nodes if found.has_nodes else []),
         ("  unbroken diff --target rehearsal", "what `up` would do to it; up and down work too"),
-        ("  unbroken rehearse --down", "destroy it"),
+        (f"  unbroken rehearse --down{own}", "destroy it"),
     ]
     output.talk(output.table(rows))
 
 
 def take_down(identity: str | None) -> None:
-    """Destroy a kept rehearsal; where one died by itself, remove what it left."""
+    """Destroy a kept rehearsal, and what is left of one that died. CannotRun where several are up."""
     dead = kept.remove_dead()
     for name in dead:
         output.talk(f"the rehearsal {name} had died; what it left is gone")
-    if dead and (identity in dead or (identity is None and not kept.any_up())):
+    up = kept.ids_up()
+    if dead and (identity in dead or (identity is None and not up)):
         return
+    if identity is None and len(up) > 1:
+        raise CannotRun(f"several rehearsals are up: {', '.join(up)}", "name the one to destroy with --id")
     found = kept.find(identity)
     with display(sys.stderr) as shown:
         end(found, shown)

@@ -46,5 +46,5 @@ def _show(plan: Plan) -> None:
 
 
 def _lines(result: Up) -> list[str]:
-    lines = [f"\n{result.cluster} is up in {result.region}; to connect:"]
-    return [*lines, *(f"  {command}" for command in result.connect)]
+    head = f"\n{result.cluster} is up in {result.region}{'; to connect:' if result.connect else ''}"
+    return [head, *(f"  {command}" for command in result.connect)]

@@ -29,6 +29,8 @@ def on_controller(target: Target, config: ClusterConfig, script: str, run: Run =
         if target.nodes:
             done = target.nodes.shell(script, timeout=SECONDS)
             return _checked(done.returncode, done.stdout, done.stderr)
+        if not target.real:
+            raise CannotRun("the rehearsal is reduced: its nodes are on paper, and no Slurm runs")
         command = _over_ssm(target, config, script)
         done = run(
             command,

@@ -49,7 +49,7 @@ class Target:
     """In which cdk and the AWS CLI reach it."""
     pace: Pace = field(default_factory=Pace)
     nodes: Cluster | None = None
-    """A rehearsal's nodes, reached from this machine."""
+    """A rehearsal's nodes, reached from this machine; None where they are on paper, and on AWS."""
 
     @property
     def real(self) -> bool:

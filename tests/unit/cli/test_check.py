@@ -22,9 +22,8 @@ def test_the_summary_is_short_and_says_what_is_asked_for() -> None:
     shown = summary("everything")
     assert shown["p5"] == ("4 x ml.p5.48xlarge, partition train, at least 2, updated at cron(0 4 ? * 7#1 *)")
     assert shown["network"].endswith("one NAT gateway, spare-zone in usw2-az3")
-    assert shown["storage"].startswith(
-        "38400 GiB Lustre (PERSISTENT_2 SSD with EFA) at /fsx/shared, 3 linked"
-    )
+    storage = "38400 GiB Lustre (PERSISTENT_2 SSD with EFA) at /fsx/shared, 3 folders linked to S3"
+    assert shown["storage"].startswith(storage)
     assert shown["home"] == "256 GiB OpenZFS (SINGLE_AZ_HA_2) at /home, delete on destroy"
     assert shown["Slurm"] == "api mode, recovery None, no auto-resume, continuous provisioning"
     assert (shown["metrics"], shown["budget"]) == ("Prometheus create, Grafana create", "$50,000 a month")

@@ -14,9 +14,9 @@ from unbroken.ops.rehearse import kept, places, sweep
 from unbroken.ops.rehearse.places import Owner
 
 
-def leave_up(base: Path, out: Path, *, nodes: bool) -> None:
+def leave_up(base: Path, out: Path, *, nodes: bool, name: str = "1130-ab") -> None:
     """A kept rehearsal whose server is this process."""
-    state = base / "1130-ab"
+    state = base / name
     state.mkdir(parents=True)
     record = {
         "cluster": "ml",
@@ -64,3 +64,14 @@ def test_a_node_on_paper_cannot_be_entered(base: Path, tmp_path: Path) -> None:
         nodes.run_command(None, "controller", ["sinfo"], None)
     with pytest.raises(CannotRun, match="nothing of them runs"):
         kept.shell_command(kept.find(), "controller", None)
+
+
+def test_one_of_several_is_not_destroyed_unasked(
+    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("1130-ab", "1130-cd"):
+        leave_up(base, tmp_path / name, nodes=True, name=name)
+    with pytest.raises(CannotRun, match="several rehearsals are up: 1130-ab, 1130-cd"):
+        rehearse.take_down(None)
+    rehearse._say_kept(tmp_path / "1130-ab")
+    assert "unbroken rehearse --down --id 1130-ab" in capsys.readouterr().err

@@ -156,6 +156,6 @@ def test_what_stays_is_told_with_cost_and_command(monkeypatch: pytest.MonkeyPatc
     downing(monkeypatch, [])
     down_cli.down_verb(DownRequest(), yes=True, as_json=True)
     shown = capsys.readouterr()
-    assert "what stays costs: file system: about $9 a month" in shown.err
+    assert "  file system fs-1: the cluster file keeps it; costs: about $9 a month" in shown.err
     assert "    aws fsx delete-file-system --file-system-id fs-1 --region us-west-2" in shown.err
     assert json.loads(shown.out)["stays"][0]["identity"] == "fs-1"

@@ -88,3 +88,10 @@ def test_jobs_of_a_rehearsal_are_listed_and_unknown_is_said(target: Target) -> N
     silent = replace(target, nodes=FakeCluster([("squeue", 1)]))
     listed, why = jobs(silent, CONFIG)
     assert listed is None and "exit code 1" in why
+
+
+def test_a_reduced_rehearsal_has_no_controller_to_ask(target: Target) -> None:
+    run = answering("")
+    with pytest.raises(CannotRun, match="nodes are on paper, and no Slurm runs"):
+        on_controller(replace(target, name="rehearsal"), CONFIG, "squeue", run)
+    assert run.asked == []

@@ -30,6 +30,7 @@ def bootstrap(context: Context) -> None:
 def deploy(context: Context) -> None:
     """Deploy all stacks as `unbroken up` does; the nodes boot within."""
     with context.stages.stage("deploy", "cdk deploy --all") as stage:
+        stage.detail("making the templates")
         assembly = synth(context.root, context.cluster_file(), context.places.cdk_out)
         up(context.target(), context.cdk(), assembly, context.config, stage.detail)
         stage.note = f"{len(assembly.areas)} stacks"

@@ -41,7 +41,8 @@ class Kept:
     def target(self) -> Target:
         """Its embedded AWS."""
         info = ServerInfo.read(self.state)
-        return on_embedded(info.port if info else 0, self.region, self.cluster)
+        nodes = self.cluster if self.has_nodes else None
+        return on_embedded(info.port if info else 0, self.region, nodes)
 
 
 def find(identity: str | None = None, base: Path | None = None) -> Kept:
@@ -76,9 +77,9 @@ def remove_dead(base: Path | None = None) -> list[str]:
     return sweep.sweep(base or places.base_folder(), cleaners(os.geteuid() == 0))
 
 
-def any_up() -> bool:
-    """Whether any rehearsal was left up."""
-    return bool(sweep.kept(places.base_folder()))
+def ids_up() -> list[str]:
+    """The rehearsals that were left up, the newest last."""
+    return [found.id for found in sweep.kept(places.base_folder())]
 
 
 def at(out: Path) -> Kept | None:

@@ -7,9 +7,12 @@ from unbroken.ops.target import Target
 
 
 def commands(target: Target, config: ClusterConfig) -> list[str]:
-    """Commands that open a shell, one for the controller and one for each login group's first node."""
+    """Commands that open a shell, one for the controller and one for each login group's first node.
+
+    None for a cluster whose nodes are on paper.
+    """
     if not target.real:
-        return ["unbroken connect controller"]
+        return ["unbroken connect controller"] if target.nodes else []
     cluster = target.aws.sagemaker.cluster(config.name)
     if cluster is None:
         return []
