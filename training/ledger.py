@@ -19,7 +19,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from training.runstate import append_line
+from training.runstate import append_line, end_last_line
 
 NAME = "ledger.jsonl"
 _WRITE_SECONDS = 1.0  # what a kill may lose; steps that take longer are written one by one
@@ -34,6 +34,7 @@ class Ledger:
         self._step = 0
         self._spent: dict[str, float] = defaultdict(float)
         path.parent.mkdir(parents=True, exist_ok=True)
+        end_last_line(path)
         self._add("start", t=began, job_id=job_id)
 
     def resumed(self, step: int) -> None:
