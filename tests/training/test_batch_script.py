@@ -104,6 +104,22 @@ def test_a_missing_code_folder_is_one_sentence(tmp_path: Path, slurm: Path) -> N
     assert done.stderr == "job.sbatch: /nowhere/code is not there; is the shared file system mounted?\n"
 
 
+def test_a_missing_interpreter_is_one_sentence(tmp_path: Path, slurm: Path) -> None:
+    done = run(render(tmp_path, python="/nowhere/env/bin/python3"), tmp_path, slurm)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("job.sbatch: /nowhere/env/bin/python3 is not there; see ")
+
+
+def test_a_job_keeps_the_environment_it_started_from(tmp_path: Path, slurm: Path) -> None:
+    (tmp_path / "env-1" / "bin").mkdir(parents=True)
+    (tmp_path / "env").symlink_to("env-1")
+    python = tmp_path / "env-1" / "bin" / "python3"
+    python.write_text('#!/bin/sh\necho "$0"\n')
+    python.chmod(0o755)
+    done = run(render(tmp_path, python=str(tmp_path / "env" / "bin" / "python3")), tmp_path, slurm)
+    assert (done.returncode, done.stdout) == (0, f"{python}\n")
+
+
 def test_the_header_asks_slurm_for_what_a_restart_needs(tmp_path: Path) -> None:
     header = [line for line in render(tmp_path).splitlines() if line.startswith("#SBATCH")]
     for option in (
