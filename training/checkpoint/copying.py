@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from training.checkpoint import retention, transfer
+from training.checkpoint import transfer
 from training.checkpoint.group import Ranks
 from training.checkpoint.manifest import CheckpointError
 from training.checkpoint.tier import Found, Tier
@@ -60,20 +60,18 @@ class Copier:
 
     def _run(self, found: Found) -> None:
         try:
-            path = self._copy(found)
+            if not self._ranks.first(lambda: self._target.holds(found.content)):
+                self._log(f"Checkpoint copied to {self._copy(found)}")
         except Exception as error:  # whatever it is, training goes on: the checkpoint is on the nodes
             self.trouble = f"Checkpoint of step {found.content.step} is on the nodes only: {error}"
             self._target.abandon(found.content.step)
             self._log(self.trouble)
         else:
             self.copied = found.content.step
-            self._log(f"Checkpoint copied to {path}")
         finally:
             self.copying = None
 
     def _copy(self, found: Found) -> Path:
-        if self._ranks.first(lambda: self._target.holds(found.content)):
-            return self._target.root / retention.directory_name(found.content.step)
         files = self._source.share(found)
         self._target.demand_space(found.content.size, f"the checkpoint of step {found.content.step}")
         aside = self._target.begin(found.content.step)

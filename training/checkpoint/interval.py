@@ -71,7 +71,7 @@ class Interval:
         bound = "" if seconds == best else f", bounded to {seconds:.1f} s"
         return (
             f"Checkpoint every {self.steps} steps: a save stalls {now.stall:.3f} s, takes {now.save:.1f} s, "
-            f"a step {now.step:.3f} s; {self._nodes} nodes fail every {self._between_failures / 3600:,.0f} h "
+            f"a step {now.step:.3f} s; {self._nodes} nodes fail every {self._between_failures / 3600:,.2f} h "
             f"(assumed): best {best:.1f} s{bound}"
         )
 

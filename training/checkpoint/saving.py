@@ -127,6 +127,9 @@ class Checkpoints:
             return
         if self._failures >= _MOST_FAILURES:
             raise CheckpointError(f"{self._failures} checkpoints in a row could not be saved; see the log")
+        # only here, where all ranks are, may what the last save cost change the interval
+        if self._newest and (words := self._interval.learn(self._newest.measured)):
+            self._log(words)
         began = time.monotonic()
         staged = self._stager.stage(state.capture(model, optimizer, device, self._ranks.rank))
         job = Job(
@@ -171,14 +174,12 @@ class Checkpoints:
             self._save.wait(seconds)
 
     def _settle(self) -> None:
-        """Wait for the save under way. Only here, where all ranks are, does its cost change the interval."""
+        """Wait for the save under way."""
         if self._save:
             self._save.wait()
             self._take(self._save)
         if self._failures:
             self.last_step = None
-        if self._newest and (words := self._interval.learn(self._newest.measured)):
-            self._log(words)
 
     def _take(self, save: Save) -> None:
         self._save = None
