@@ -1,22 +1,18 @@
-"""The `unbroken` command: its verbs and the one place where errors become exit codes.
-
-Exit codes: 0 ok, 1 a check failed, 2 could not run. Verbs are imported when they are called, so that
-`unbroken --help` costs nothing but the parser.
-"""
+"""The `unbroken` command. A verb is imported when it is called: `--help` costs nothing but the parser."""
 
 from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from unbroken.cli import output
+from unbroken.cli.exits import exit_code, interrupted
+from unbroken.cli.export import export
+from unbroken.cli.options import ClusterFile, Json, Rehearsal, TargetName, Yes
 
 app = typer.Typer(
     name="unbroken",
@@ -27,26 +23,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-
-ClusterFile = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="FILE",
-        help="The cluster file. Default: $UNBROKEN_CLUSTER, ./cluster.yaml, clusters/mathstral.yaml.",
-    ),
-]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print the result as JSON on stdout.", callback=output.as_json)
-]
-TargetName = Annotated[
-    str,
-    typer.Option("--target", metavar="NAME", help="Where: aws, or rehearsal (a kept one, on this machine)."),
-]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-Rehearsal = Annotated[
-    str | None, typer.Option("--id", metavar="ID", help="Which kept rehearsal. Default: the newest.")
-]
 
 
 def _version(wanted: bool) -> None:
@@ -282,75 +258,11 @@ def down(
     down_verb(Request(cluster, target, rehearsal, skip_exports), yes=yes, as_json=as_json)
 
 
-export = typer.Typer(no_args_is_help=True, help="Write the cluster for those who deploy without unbroken.")
 app.add_typer(export, name="export")
-
-
-@export.command()
-def cloudformation(
-    cluster: ClusterFile = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")] = Path(
-        "out/cloudformation"
-    ),
-    as_json: Json = False,
-) -> None:
-    """Write plain templates, what they need, and a script that deploys them without CDK's bootstrap."""
-    from unbroken.cli.export import export_cloudformation
-
-    export_cloudformation(cluster, out, as_json)
-
-
-@export.command()
-def hyperpod(
-    cluster: ClusterFile = None,
-    target: TargetName = "aws",
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")] = Path("out/hyperpod"),
-    rehearsal: Rehearsal = None,
-    as_json: Json = False,
-) -> None:
-    """Write cluster-config.json, provisioning_parameters.json and env_vars of the deployed cluster."""
-    from unbroken.cli.export import export_hyperpod
-
-    export_hyperpod(cluster, target, rehearsal, out, as_json)
-
-
-def exit_code(verb: Callable[[], object]) -> int:
-    """Run a verb; its errors become a sentence on stderr and an exit code, never a traceback."""
-    try:
-        verb()
-    except KeyboardInterrupt:
-        output.talk("interrupted")
-        return 130
-    except Exception as error:
-        return _explained(error)
-    return 0
-
-
-def _explained(error: Exception) -> int:
-    """Say what a user can understand, and the exit code; anything else is an error of ours and goes on."""
-    from unbroken.config import ConfigError
-    from unbroken.ops.errors import CheckFailed, OpsError, of_aws, of_files
-
-    if isinstance(error, ConfigError):
-        output.wrong_file([asdict(problem) for problem in error.problems], str(error))
-        return 2
-    if isinstance(error, OpsError):
-        output.failure(error.message, error.hint)
-        return 1 if isinstance(error, CheckFailed) else 2
-    if (refused := of_aws(error) or of_files(error)) is not None:
-        output.failure(refused.message, refused.hint)
-        return 2
-    raise error
 
 
 def run() -> None:
     """The entry point of the `unbroken` command."""
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
-        signal.signal(signal.SIGINT, _interrupted)  # typer would end without a word
+        signal.signal(signal.SIGINT, interrupted)  # typer would end without a word
     sys.exit(exit_code(app))
-
-
-def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Ctrl-C outside of what cleans up after itself."""
-    output.talk("interrupted")
-    sys.exit(128 + signal.SIGINT)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from unbroken.cli import main, output
+from unbroken.cli import output
+from unbroken.cli.exits import exit_code
 from unbroken.ops.errors import CannotRun, CheckFailed
 
 GOOD = "name: small\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 2}\n"
@@ -40,7 +41,7 @@ def raising(error: BaseException) -> Callable[[], object]:
 def test_errors_become_exit_codes(
     error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main.exit_code(raising(error)) == code
+    assert exit_code(raising(error)) == code
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err in ("error: no\n\nhint: try\n", "interrupted\n")
@@ -59,12 +60,12 @@ def test_asked_for_json_a_wrong_file_is_answered_in_json(verb: str, tmp_path: Pa
 
 def test_asked_for_json_an_error_is_answered_in_json_once(capsys: pytest.CaptureFixture[str]) -> None:
     output.as_json(True)
-    assert main.exit_code(raising(CannotRun("no", "try"))) == 2
+    assert exit_code(raising(CannotRun("no", "try"))) == 2
     answer = {"schema_version": 1, "ok": False, "error": "no", "hint": "try"}
     assert json.loads(capsys.readouterr().out) == answer
     output.as_json(True)
     output.data("{}")
-    assert main.exit_code(raising(CheckFailed("no", "try"))) == 1
+    assert exit_code(raising(CheckFailed("no", "try"))) == 1
     assert capsys.readouterr().out == "{}\n"
     output.as_json(False)
 
@@ -94,15 +95,15 @@ def test_a_missing_package_is_one_sentence() -> None:
 def test_a_disk_that_does_not_take_a_file_is_one_sentence(
     code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main.exit_code(raising(OSError(code, os.strerror(code), "/mnt/x"))) == 2
+    assert exit_code(raising(OSError(code, os.strerror(code), "/mnt/x"))) == 2
     assert capsys.readouterr().err.startswith(f"error: /mnt/x: {os.strerror(code)}\n\nhint: free some space")
 
 
 def test_an_error_of_ours_is_not_hidden() -> None:
     with pytest.raises(FileNotFoundError):
-        main.exit_code(raising(FileNotFoundError(errno.ENOENT, "of our own making", "x")))
+        exit_code(raising(FileNotFoundError(errno.ENOENT, "of our own making", "x")))
     with pytest.raises(ZeroDivisionError):
-        main.exit_code(raising(ZeroDivisionError()))
+        exit_code(raising(ZeroDivisionError()))
 
 
 def test_help_imports_nothing_heavy() -> None:
