@@ -149,3 +149,12 @@ def test_a_type_of_which_nothing_is_known_is_an_error() -> None:
 
     with pytest.raises(KeyError, match="AWS::New::Thing"):
         compare(Versions(template("a"), template("b")))
+
+
+def test_a_whole_section_that_is_given_or_taken_away_replaces_for_what_it_holds(deployed: Templates) -> None:
+    new = copy.deepcopy(deployed)
+    _, body = resource(new, "storage", "AWS::FSx::FileSystem")
+    del body["Properties"]["LustreConfiguration"]
+    change = plan(deployed, new)["FileSystem"]
+    assert change.action == "replace"
+    assert "LustreConfiguration" in change.properties

@@ -168,3 +168,12 @@ def test_what_fsx_refuses_is_refused_even_where_replacement_is_allowed() -> None
     shrinking = Refusal("it would shrink", "FSx only lets it grow", "keep its size")
     found = Plan((), (), (), (), (), bundle_changes=False, refused_by_fsx=(shrinking,))
     assert found.refusals(allow_replace=True) == [shrinking]
+
+
+@pytest.mark.parametrize("name", ["InstanceType", "ExecutionRole", "OverrideVpcConfig", "ThreadsPerCore"])
+def test_what_the_schema_says_to_be_fixed_of_a_group_is_refused(name: str) -> None:
+    new = cluster(a=4)
+    new["Properties"]["InstanceGroups"][0][name] = "another"
+    assert [refusal.what for refusal in plan(cluster(a=4), new).refusals()] == [
+        f"{name} of group a would change"
+    ]
