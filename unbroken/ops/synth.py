@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from unbroken.ops.errors import CannotRun
+from unbroken.ops.processes import bound
 from unbroken.ops.tools import SETUP, tool_environment
 
 WRONG_FILE = 2
@@ -76,7 +77,7 @@ def synth(
         )  # here, since Node.js retries for ever below some folders
     except OSError as error:
         raise CannotRun(f"{error.filename}: {error.strerror}", "give another --out") from error
-    command = [sys.executable, str(root / "app.py")]
+    command = bound([sys.executable, str(root / "app.py")])  # it must not outlive us
     context = {"cluster": str(cluster_file.resolve()), "plain": plain}
     env = _environment(root, context, out, base)
     try:

@@ -13,7 +13,7 @@ from unbroken.checks.subject import Missing, Subject
 from unbroken.checks.template.model import Place, Resource, all_resources, resolved
 from unbroken.config import CLUSTER_TAG
 
-BLOCKED = ("DELETE_FAILED", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED", "CREATE_FAILED")
+BLOCKED = ("DELETE_FAILED", "UPDATE_ROLLBACK_FAILED")
 
 
 def place(subject: Subject) -> Place:
@@ -45,7 +45,8 @@ class NamesStacks(Check):
             return failed(said, f"wait until {found.name} is done")
         if found.status in BLOCKED:
             return failed(said, f"`unbroken down`, or delete {found.name} in the console and read its events")
-        return passed(f"{said}, which the deployment makes anew" if not deployed(subject, area) else said)
+        anew = found.never_made or not deployed(subject, area)
+        return passed(f"{said}, which the deployment makes anew" if anew else said)
 
 
 class NamesCluster(Check):

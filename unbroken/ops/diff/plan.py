@@ -139,7 +139,7 @@ def fate(change: Change) -> str:
 def plan(aws: Aws, assembly: Assembly, cluster: str) -> Plan:
     """Compare the assembly with what is deployed. Raises AwsError where AWS cannot be asked."""
     names = {assembly.stack_name(area): area for area in assembly.areas}
-    there = [stack for stack in own(aws, cluster) if not stack.empty]
+    there = [stack for stack in own(aws, cluster) if not (stack.empty or stack.never_made)]
     deployed = {names[stack.name]: stack for stack in there if stack.name in names}
     old = {area: aws.cloudformation.template(stack.name) for area, stack in deployed.items()}
     versions = Versions(old, {area: assembly.template(area) for area in assembly.areas}, names)
