@@ -135,10 +135,9 @@ _OWN_TAG = [{"Key": "unbroken:cluster", "Value": "ml"}]
 ALSO_GOOD: tuple[Case, ...] = (
     Case("network-way-out", "by endpoints", file.IN_VPC, _CLOSED),
     Case("names-stacks", "ml-network: UPDATE_COMPLETE", answers=_DEPLOYED),
-    Case(
-        "names-stacks",
-        "makes anew",
-        answers={"cloudformation.describe_stacks": aws.stack("ROLLBACK_COMPLETE")},
+    *(
+        Case("names-stacks", "makes anew", answers={"cloudformation.describe_stacks": aws.stack(status)})
+        for status in ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
     ),
     Case(
         "names-cluster",
