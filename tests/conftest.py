@@ -1,4 +1,6 @@
-"""The embedded AWS in this process, one for the whole session: ministack keeps its state in its modules."""
+"""What all tests share: how they are spread over workers, and the embedded AWS.
+
+The embedded AWS is one for each process: ministack keeps its state in its modules."""
 
 from __future__ import annotations
 
@@ -11,6 +13,14 @@ if TYPE_CHECKING:
     from unbroken.rehearsal.composition import Rehearsal
 
 REGION = "us-west-2"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """For two workers: one has the tests on nodes, which mostly wait; of the others, each file is one's own."""
+    for item in items:
+        group = "nodes" if item.get_closest_marker("nodes") else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
