@@ -17,7 +17,7 @@ REGION = "us-west-2"
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """For two workers: one has the tests on nodes, which mostly wait; of the others, each file is one's own."""
+    """For two workers: the tests on nodes, which mostly wait, stay together, and so does each other file."""
     for item in items:
         group = "nodes" if item.get_closest_marker("nodes") else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
