@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 REGION = "us-west-2"
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)  # before the workers read the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """For two workers: the tests on nodes, which mostly wait, stay together, and so does each other file."""
     for item in items:

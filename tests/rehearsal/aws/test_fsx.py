@@ -116,7 +116,6 @@ def test_a_file_system_changes_in_place_or_not_at_all(stacks: Stacks, client: Cl
     stacks.delete(made.name)
 
 
-@pytest.mark.behaviour("HP231")
 def test_another_deployment_type_is_another_file_system(stacks: Stacks, client: Client) -> None:
     outputs = {"Id": ref("FileSystem")}
     made = stacks.create(vpc() | {"FileSystem": file_system()}, outputs)
