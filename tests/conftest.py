@@ -1,6 +1,4 @@
-"""What all tests share: how they are spread over workers, and the embedded AWS.
-
-The embedded AWS is one for each process: ministack keeps its state in its modules."""
+"""The embedded AWS in this process, one for the whole session: ministack keeps its state in its modules."""
 
 from __future__ import annotations
 
@@ -13,14 +11,6 @@ if TYPE_CHECKING:
     from unbroken.rehearsal.composition import Rehearsal
 
 REGION = "us-west-2"
-
-
-@pytest.hookimpl(tryfirst=True)  # before the workers read the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """For two workers: the tests on nodes, which mostly wait, stay together, and so does each other file."""
-    for item in items:
-        group = "nodes" if item.get_closest_marker("nodes") else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
