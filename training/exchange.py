@@ -78,12 +78,17 @@ class Exchange:
             answers.append(_answer(step, table.tolist()))
         return answers
 
+    def tell(self, *numbers: int) -> list[list[int]]:
+        """Whole numbers of all ranks, by rank; between steps, where waiting does no harm."""
+        table = torch.zeros((self._world, len(numbers)), dtype=torch.int64)
+        table[dist.get_rank()] = torch.tensor(numbers)
+        dist.all_reduce(table)
+        found: list[list[int]] = table.tolist()
+        return found
+
     def agree(self, wish: int) -> Stop | None:
-        """The same between steps, where waiting does no harm: whether any rank wishes to stop."""
-        wishes = torch.zeros(self._world, dtype=torch.int64)
-        wishes[dist.get_rank()] = wish
-        dist.all_reduce(wishes)
-        return first_wish(wishes.tolist())
+        """Whether any rank wishes to stop. As `tell`."""
+        return first_wish([other for (other,) in self.tell(wish)])
 
     def _moved(self, values: torch.Tensor) -> torch.Tensor:
         if self._device.type != "cuda":

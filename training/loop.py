@@ -36,6 +36,7 @@ from training.schedule import learning_rate
 from training.speed import ForwardTimer
 from training.step import Stepper
 from training.stop import Stop
+from training.together import Together, ToldToStop
 
 
 class Trainer:
@@ -48,10 +49,6 @@ class Trainer:
         self.phases = attempt.phases
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.chosen = choose(config, attempt.directory)
-        self._waiting_for = ""
-        self.samples = open_samples(
-            config, attempt.directory, self.chosen.shape.vocab_size, self._while_waiting
-        )
         self.checkpoints = Checkpoints(config, attempt.directory, asdict(self.chosen.shape), self.log)
         self.saves = Saves(self.checkpoints, attempt, self.log)
         self.exchange = Exchange(device, late=device.type == "cuda")
@@ -60,34 +57,38 @@ class Trainer:
         self._work: dict[int, Work] = {}
         self._answers: list[Answer] = []
         self._timeouts_are_short = False
-        check_suffices(self.samples, self._samples_per_step, config.num_epochs, self.world)
-        self.log(f"Data: {self.samples.description}")
 
     def run(self) -> str:
         """Train to the end or until told to stop. Returns the final status, done or preempted."""
-        if stop := self.start():
-            return self.leave(stop)
         try:
-            return self._train()
+            return self.leave(self._until_the_end())
         except Exception:
             self.saves.let_end()
             raise
 
-    def _train(self) -> str:
+    def _until_the_end(self) -> Stop | None:
+        try:
+            return self.start() or self._train()
+        except ToldToStop as told:
+            return told.stop
+
+    def _train(self) -> Stop | None:
         while not self.finished():
             self.step()
             if stop := self.after_step():
-                return self.leave(stop)
-        return self.leave(None)
+                return stop
+        return None
 
     def start(self) -> Stop | None:
-        """Build the model, load the newest good checkpoint, and only then set the random state.
+        """Open the data, build the model, load the newest good checkpoint; only then set the random state.
 
-        Returns early, with nothing lost, when a rank was told to stop meanwhile.
+        Returns early, with nothing lost, when a rank was told to stop meanwhile. Raises ToldToStop, as
+        `finished` does, where that happens while they wait for data.
         """
         if stop := self._told_to_stop():
             return stop
         with self.phases.within("load"):
+            self._open_data()
             self._make()
             found_none = self._load()
         if self.rank == 0:
@@ -169,8 +170,11 @@ class Trainer:
         every = self.config.compare_every
         is_last = every and self.position.step % every == 0
         forward_s = self.timer.take() / every if is_last else 0.0
-        wish = self.attempt.wish.number(self.phases.limits.to_leave)
-        return Words(wish, forward_s, data_wait_s)
+        return Words(self._wish(), forward_s, data_wait_s)
+
+    def _wish(self) -> int:
+        """What this rank wishes, a number of training.stop."""
+        return self.attempt.wish.number(self.phases.limits.to_leave)
 
     def _finish_step(self, lr: float, seconds: float) -> None:
         step, tokens = self.position.step, self.position.tokens
@@ -191,7 +195,7 @@ class Trainer:
         return stop
 
     def _told_to_stop(self) -> Stop | None:
-        return self.exchange.agree(self.attempt.wish.number(self.phases.limits.to_leave))
+        return self.exchange.agree(self._wish())
 
     def _evaluate(self, num_batches: int | None = None) -> Stop | None:
         """Loss on text that is not trained on; cut short, and not reported, when told to stop."""
@@ -217,6 +221,13 @@ class Trainer:
             return
         self._hear(everything=True)
         self.saves.begin(self.model, self.optimizer, self.position, self.device)
+
+    def _open_data(self) -> None:
+        """Returns once there is data for the first step. Raises DataError."""
+        wait = Together(self.exchange, self._wish, self.phases, self.log)
+        self.samples = open_samples(self.config, self.attempt.directory, self.chosen.shape.vocab_size, wait)
+        check_suffices(self.samples, self._samples_per_step, self.config.num_epochs, self.world)
+        self.log(f"Data: {self.samples.description}")
 
     def _make(self) -> None:
         """The model, its optimizer, and what takes the steps."""
@@ -245,13 +256,6 @@ class Trainer:
         else:
             rng.restore(loaded.rng, self.device)
         return False
-
-    def _while_waiting(self, message: str) -> None:
-        """Data is not there yet, and whoever makes it is at work."""
-        self.phases.beat()
-        if message != self._waiting_for:
-            self._waiting_for = message
-            self.log(message)
 
     def _shorten_timeouts(self) -> None:
         """Once the first step is done, a rank that keeps the others waiting is lost."""

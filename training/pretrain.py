@@ -63,7 +63,7 @@ def _start(path: Path, overrides: list[str], wish: StopWish) -> int:
     try:
         config = _settings(path, overrides)
         started = attempt.begin(config, path.absolute().parent, wish)
-        writing = begin(config, path, overrides) if started.rank == 0 else None
+        writing = begin(config, path, overrides, wish.made) if started.rank == 0 else None
     except (JobConfigError, DataError, SinkError) as error:
         print(error, file=sys.stderr)
         return EXIT_CANNOT_START

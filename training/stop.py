@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import FrameType
@@ -56,6 +56,10 @@ class StopWish:
                 self._wish = deadline.wish
         return self._wish
 
+    def made(self) -> bool:
+        """Whether this rank wishes to stop."""
+        return self.number() != NO_WISH
+
     def _note(self, number: int, _frame: FrameType | None) -> None:
         self._wish = self._wish or number
 
@@ -82,6 +86,6 @@ class Stop:
         return f"told to stop by {signal.Signals(self.wish).name} to rank {self.rank}"
 
 
-def first_wish(wishes: list[int]) -> Stop | None:
+def first_wish(wishes: Sequence[int]) -> Stop | None:
     """What to follow when each rank has said its wish; None to go on."""
     return next((Stop(wish, rank) for rank, wish in enumerate(wishes) if wish != NO_WISH), None)

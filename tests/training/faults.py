@@ -302,3 +302,62 @@ def stopped_at_step_6(rank: int) -> None:
         original(self)
 
     loop.Trainer.step = step  # type: ignore[method-assign]  # a fake in its place
+
+
+def told_to_stop_while_waiting(rank: int) -> None:
+    """Nobody writes the index; rank 1 gets SIGUSR1 when the ranks have waited three times."""
+    _waiting(rank, told=1)
+
+
+def first_rank_told_to_stop_while_rank_1_waits(rank: int) -> None:
+    """Rank 0 sees the whole index and is told to stop; rank 1 sees its first file only."""
+    _waiting(rank, told=0)
+    _sees_one_shard(rank)
+
+
+def told_to_stop_while_only_rank_1_waits(rank: int) -> None:
+    """Rank 0 sees the whole index; rank 1, which is told to stop, sees its first file only."""
+    _waiting(rank, told=1)
+    _sees_one_shard(rank)
+
+
+def each_waiting_alone(rank: int) -> None:
+    """Negative control: the same, and each rank waits for itself; what still waits long after ends with 9."""
+    from training.data import waiting
+    from training.together import Together
+
+    told_to_stop_while_only_rank_1_waits(rank)
+    Together.__call__ = (  # type: ignore[method-assign]  # a fake in its place
+        lambda self, look, total, what: waiting.alone(look, total, what)
+    )
+
+
+def _sees_one_shard(rank: int) -> None:
+    from training.data import shards
+
+    original = shards.read_sound
+    if rank == 1:
+        shards.read_sound = lambda directory, number: original(directory, number) if number == 0 else None
+
+
+def _waiting(rank: int, told: int) -> None:
+    """Waiting takes no time. One rank gets SIGUSR1 when it has waited three times."""
+    from types import SimpleNamespace
+
+    from training import together
+    from training.data import opening, waiting
+
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if rank == told and len(waits) == 3:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        if len(waits) == 100:
+            os._exit(9)
+        time.sleep(0.01)
+
+    fake: Any = SimpleNamespace(sleep=sleep)
+    setattr(together, "time", fake)  # noqa: B010  # in the module only
+    setattr(waiting, "time", fake)  # noqa: B010  # and here
+    opening.begin = lambda *_arguments: None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -38,8 +39,11 @@ class Documents:
     def complete(self) -> bool:
         return not self.chunks
 
-    def wait_for_more(self) -> None:
-        self.there = self.there + self.chunks.pop(0)
+    def watch(self) -> Callable[[], None]:
+        def look() -> None:
+            self.there = self.there + self.chunks.pop(0)
+
+        return look
 
     def __len__(self) -> int:
         return sum(map(len, self.there))

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 
 from tests.training import corpus
 from training.config import parse
-from training.data import cutter, process, shards, sources, state, writer
+from training.data import cutter, opening, process, shards, sources, state, writer
 from training.data.described import Described, describe
 from training.data.errors import DataError
 from training.data.index import Index
@@ -354,13 +355,26 @@ def test_a_writer_that_is_gone_is_told(described: Described, monkeypatch: pytest
     (described.index / "complete.json").unlink()
     shards.write_json(described.index / "status.json", {"state": "writing", "beat": 3})
     clock = iter(range(0, 100_000, 100))
-    said: list[str] = []
+    waited: list[float] = []
     monkeypatch.setattr("training.data.index.time.monotonic", lambda: float(next(clock)))
-    monkeypatch.setattr("training.data.index.time.sleep", lambda seconds: None)
-    found = Index(described.index, on_wait=said.append)
+    monkeypatch.setattr("training.data.waiting.time.sleep", waited.append)
     with pytest.raises(DataError, match="nobody has written for 120 s"):
-        Samples(found, Cut(length=32, seed=1, window=10_000))
-    assert said[0].startswith(f"Waiting for shard {len(state.committed(described.index))} of")
+        Samples(Index(described.index), Cut(length=32, seed=1, window=10_000))
+    assert waited, "it looked again before it gave up"
+
+
+def test_the_first_rank_is_told_to_stop_while_the_writer_looks(
+    described: Described, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "POLL_SECONDS", 0.01)
+    told = iter([False, False, True])
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as silent:
+        opening._hear(silent, described, lambda: next(told))
+        assert silent.stdin is not None
+        silent.stdin.write(b'{"state": "failed", "message": "no such", "hint": "none"}\n')
+        silent.stdin.close()
+        with pytest.raises(DataError, match="no such"):
+            opening._hear(silent, described, lambda: False)
 
 
 def test_a_file_is_compared_before_a_step_waits_for_it(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.training import corpus, ranks
 from tests.training.conftest import write_job
-from tests.training.test_resume import resumed_from
+from tests.training.test_resume import resumed_from, state
 from training.config import load
 from training.data import sources
 from training.data.described import describe
@@ -21,7 +21,7 @@ SETTINGS = {"dataset": "./texts", "index_shard_tokens": 2000, "shuffle_window": 
 
 def prepared(directory: Path, **changes: object) -> Path:
     """A job directory with the texts, and the whole index of them."""
-    write_job(directory, **SETTINGS, **changes)
+    write_job(directory, **(SETTINGS | changes))
     corpus.jsonl(directory / "texts" / "a.jsonl", TEXTS)
     described = describe(load(directory / "job.yaml"), directory)
     with pytest.MonkeyPatch.context() as patch:
@@ -78,3 +78,51 @@ def test_a_damaged_shard_ends_the_run_with_its_name_and_the_next_start_mends_it(
     assert ranks.train(directory, 2) == [0, 0], ranks.log(directory)
     assert shard.read_bytes() == content
     assert ranks.numbers(directory, 2, 1) == ranks.numbers(undisturbed, 1, 1)
+
+
+# Told to stop while the index has still to grow, and its writer is gone
+
+
+def growing(directory: Path, *, files: str = "shard-00000[1-9]*") -> Path:
+    """A job whose index has its first file, which is enough for four steps."""
+    prepared(directory, index_shard_tokens=1000, checkpoint_every=3)
+    for path in [*directory.glob(f"data/*/{files}"), *directory.glob("data/*/complete.json")]:
+        path.unlink()
+    return directory
+
+
+@pytest.mark.parametrize("files", ["shard*", "s*"])
+def test_told_while_waiting_for_the_first_samples_the_ranks_leave(tmp_path: Path, files: str) -> None:
+    directory = growing(tmp_path / "job", files=files)
+    assert ranks.train(directory, 2, "told_to_stop_while_waiting") == [3, 3], ranks.log(directory)
+    assert (state(directory)["status"], state(directory)["step"]) == ("preempted", 0)
+    awaited = "source.json" if files == "s*" else "samples of"
+    assert "Waiting for " in ranks.log(directory) and awaited in ranks.log(directory)
+
+
+def test_told_while_waiting_for_more_the_ranks_save_and_leave(undisturbed: Path, tmp_path: Path) -> None:
+    directory = growing(tmp_path / "job")
+    assert ranks.train(directory, 2, "told_to_stop_while_waiting") == [3, 3], ranks.log(directory)
+    left = state(directory)
+    assert (left["step"], left["checkpoint"]) == (4, "step-00000004")
+    assert left["reason"] == "told to stop by SIGUSR1 to rank 1"
+    prepared(directory, index_shard_tokens=1000)
+    assert ranks.train(directory, 2) == [0, 0], ranks.log(directory)
+    both = ranks.numbers(directory, 1, 1) + ranks.numbers(directory, 2, 1)
+    assert both == ranks.numbers(undisturbed, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "change", ["told_to_stop_while_only_rank_1_waits", "first_rank_told_to_stop_while_rank_1_waits"]
+)
+def test_told_while_one_rank_waits_all_save_and_leave(tmp_path: Path, change: str) -> None:
+    directory = prepared(tmp_path / "job", index_shard_tokens=1000, checkpoint_every=3)
+    assert ranks.train(directory, 2, change) == [3, 3], ranks.log(directory)
+    assert state(directory)["checkpoint"] == "step-00000004"
+
+
+def test_a_rank_that_waited_alone_would_hear_nothing(tmp_path: Path) -> None:
+    """Negative control."""
+    directory = prepared(tmp_path / "job", index_shard_tokens=1000, checkpoint_every=3)
+    assert ranks.train(directory, 2, "each_waiting_alone")[1] == 9
+    assert state(directory)["checkpoint"] != "step-00000004"

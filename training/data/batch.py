@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,8 +26,9 @@ class Stream(Protocol):
         """Tokens that can be read by now."""
         ...
 
-    def wait_for_more(self) -> None:
-        """Return when there are more tokens or it is complete. Raises DataError if neither will be."""
+    def watch(self) -> Callable[[], None]:
+        """A look at what has come meanwhile, for one who begins to wait; it raises DataError once nothing
+        will."""
         ...
 
     def tokens(self, start: int, stop: int) -> Ints:

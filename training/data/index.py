@@ -17,19 +17,14 @@ from training.data.errors import DataError
 
 STALE_SECONDS = 120.0
 """A writer whose beat has not changed for so long is gone."""
-_POLL_SECONDS = 0.5
 _OPEN_SHARDS = 64
 
 
 class Index:
-    """Reads an index that may be growing. Raises DataError for one that cannot be used.
+    """Reads an index that may be growing. Raises DataError for one that cannot be used."""
 
-    `on_wait` is called with words, again and again, while a reader waits for the writer.
-    """
-
-    def __init__(self, directory: Path, on_wait: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._on_wait = on_wait
         self.source = shards.read_source(directory)
         self.name = self.source.dataset
         self._shards: list[shards.Shard] = []
@@ -54,24 +49,17 @@ class Index:
             self._shards.append(shard)
         self._complete = total == len(self._shards)
 
-    def wait_for_more(self) -> None:
-        """Return when there are more tokens or the index is complete. Raises DataError if nobody writes."""
-        before = len(self._shards)
-        beat, changed = "", time.monotonic()
-        while True:
+    def watch(self) -> Callable[[], None]:
+        """A look at what has come meanwhile. It raises DataError if nothing has and nobody writes."""
+        patience = _Patience(self.directory)
+
+        def look() -> None:
+            before = len(self._shards)
             self.refresh()
-            if self.complete or len(self._shards) > before:
-                return
-            status = shards.read_status(self.directory)
-            if status.get("state") == "failed":
-                raise DataError(status.get("message", "the index writer failed"), status.get("hint", ""))
-            if str(status) != beat:
-                beat, changed = str(status), time.monotonic()
-            if time.monotonic() - changed > STALE_SECONDS:
-                hint = "start the job again; only its first rank writes the index"
-                raise DataError(f"{self.directory}: nobody has written for {STALE_SECONDS:.0f} s", hint)
-            self._on_wait(f"Waiting for shard {before} of {self.directory.name}")
-            time.sleep(_POLL_SECONDS)
+            if not self.complete and len(self._shards) == before:
+                patience.hear_the_writer()
+
+        return look
 
     def tokens(self, start: int, stop: int) -> Ints:
         """The tokens from start to stop."""
@@ -112,3 +100,22 @@ class Index:
         if not shard.beginnings:  # which cannot be mapped
             return tokens, np.empty(0, dtype=np.int32)
         return tokens, np.memmap(path, dtype="<i4", mode="r", offset=offset, shape=(shard.beginnings,))
+
+
+class _Patience:
+    """How long one who waits goes without a sign of the writer."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._beat, self._changed = "", time.monotonic()
+
+    def hear_the_writer(self) -> None:
+        """Raises DataError where it has failed or is gone."""
+        status = shards.read_status(self._directory)
+        if status.get("state") == "failed":
+            raise DataError(status.get("message", "the index writer failed"), status.get("hint", ""))
+        if str(status) != self._beat:
+            self._beat, self._changed = str(status), time.monotonic()
+        if time.monotonic() - self._changed > STALE_SECONDS:
+            hint = "start the job again; only its first rank writes the index"
+            raise DataError(f"{self._directory}: nobody has written for {STALE_SECONDS:.0f} s", hint)

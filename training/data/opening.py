@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import selectors
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import IO
 
 from training.config import JobConfig
 from training.data.described import Described, describe, window
@@ -15,21 +17,18 @@ from training.data.errors import DataError
 from training.data.samples import Cut, Samples
 from training.data.text import NUM_TOKENS, ByteText
 from training.data.tokenizer import check_vocabulary
+from training.data.waiting import POLL_SECONDS, Look, Wait, alone
 
 _FIRST_FILE_SECONDS = 600.0
-_POLL_SECONDS = 0.2
 
 Writing = subprocess.Popen[bytes]
 """A writer of an index; it ends when the process that keeps this ends."""
 
 
-def open_samples(
-    config: JobConfig, directory: Path, vocab_size: int, on_wait: Callable[[str], None] = lambda text: None
-) -> Samples:
+def open_samples(config: JobConfig, directory: Path, vocab_size: int, wait: Wait = alone) -> Samples:
     """The samples of a job whose file lies in `directory`; reads files of this machine only.
 
-    Waits for the first samples of an index that is being written, and calls `on_wait` with words meanwhile.
-    Raises DataError.
+    Waits for the first samples of an index that is being written. Raises DataError.
     """
     described = describe(config, directory)
     how = Cut(
@@ -41,19 +40,26 @@ def open_samples(
     )
     if (path := described.in_place) is not None:
         check_vocabulary(NUM_TOKENS, vocab_size)
-        return Samples(_bytes(path), how)
+        return Samples(_bytes(path), how, wait)
     from training.data.index import Index  # the rehearsed path imports no more than it needs
 
-    _wait_for_file(described.index / "source.json", on_wait)
-    index = Index(described.index, on_wait)
+    begun = described.index / "source.json"
+    wait(_there(begun), 1, str(begun))
+    index = Index(described.index)
     check_vocabulary(index.source.vocab_size, vocab_size)
-    return Samples(index, how)
+    return Samples(index, how, wait)
 
 
-def begin(config: JobConfig, job_file: Path, overrides: Sequence[str] = ()) -> Writing | None:
+def begin(
+    config: JobConfig,
+    job_file: Path,
+    overrides: Sequence[str] = (),
+    told_to_stop: Callable[[], bool] = lambda: False,
+) -> Writing | None:
     """For the first rank, before anything heavy: start the writer of the job's index if it is not whole.
 
-    Returns when dataset, column and tokenizer are known to be right. Keep what it returns. Raises DataError.
+    Returns when dataset, column and tokenizer are known to be right, or when this rank is told to stop. Keep
+    what it returns. Raises DataError.
     """
     described = describe(config, job_file.absolute().parent)
     if (path := described.in_place) is not None:
@@ -72,13 +78,15 @@ def begin(config: JobConfig, job_file: Path, overrides: Sequence[str] = ()) -> W
         cwd=Path(__file__).parents[2],
         start_new_session=True,  # signals for the rank are not for it
     )
-    _hear(process, described)
+    _hear(process, described, told_to_stop)
     return process
 
 
-def _hear(process: Writing, described: Described) -> None:
+def _hear(process: Writing, described: Described, told_to_stop: Callable[[], bool]) -> None:
     """The writer's one line, which comes when it has looked at everything. Raises DataError."""
-    line = process.stdout.readline() if process.stdout else b""
+    line = _line(process.stdout, told_to_stop) if process.stdout else b""
+    if line is None:
+        return
     if not line:
         message = f"the writer of {described.index} ended with code {process.wait()}"
         raise DataError(message, "its own words are above")
@@ -88,14 +96,28 @@ def _hear(process: Writing, described: Described) -> None:
         raise DataError(said["message"], said["hint"])
 
 
-def _wait_for_file(path: Path, on_wait: Callable[[str], None]) -> None:
+def _line(stream: IO[bytes], told_to_stop: Callable[[], bool]) -> bytes | None:
+    """The next line of a pipe; None when told to stop before it comes."""
+    with selectors.DefaultSelector() as ready:
+        ready.register(stream, selectors.EVENT_READ)
+        while not ready.select(POLL_SECONDS):
+            if told_to_stop():
+                return None
+    return stream.readline()
+
+
+def _there(path: Path) -> Look:
+    """Whether a file is there, as 0 or 1."""
     until = time.monotonic() + _FIRST_FILE_SECONDS
-    while not path.exists():
-        if time.monotonic() > until:
+
+    def look() -> int:
+        found = path.exists()
+        if not found and time.monotonic() > until:
             hint = "the first rank makes it: see what it says, and whether the folder is shared by all nodes"
             raise DataError(f"{path} did not appear in {_FIRST_FILE_SECONDS:.0f} s", hint)
-        on_wait(f"Waiting for {path}")
-        time.sleep(_POLL_SECONDS)
+        return int(found)
+
+    return look
 
 
 def _bytes(path: Path) -> ByteText:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from training.data.batch import Batch, Stream, cut
 from training.data.errors import DataError, TooLittleText
 from training.data.order import Order
+from training.data.waiting import Wait, alone
 
 _VALIDATION_SHARE = 20  # one sample in 20 is kept for validation
+_ALL = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +42,15 @@ class Samples:
 
     Waits for the first window of a stream that grows. Raises TooLittleText when there is no sample for
     validation or none to train on.
+
+    With `wait`, ranks wait together: all make it, and ask what it `holds`, at the same moments.
     """
 
-    def __init__(self, stream: Stream, how: Cut) -> None:
+    def __init__(self, stream: Stream, how: Cut, wait: Wait = alone) -> None:
         self._stream = stream
         self._how = how
+        self._wait = wait
+        self._everywhere = 0
         self.looking: threading.Thread | None = None
         if how.window is not None:
             self._wait_for(how.window)
@@ -74,7 +80,7 @@ class Samples:
     def holds(self, until: int, epochs: int) -> bool:
         """Whether so many epochs hold `until` samples; the same answer on every rank, whenever it asks.
 
-        Waits while a stream that grows cannot tell.
+        Waits while a stream that grows cannot tell; those samples can be read without waiting then.
         """
         if until < 1:
             return True
@@ -83,7 +89,7 @@ class Samples:
         return known is None or until <= epochs * known
 
     def batch(self, used: int, batch_size: int, rank: int, world: int) -> Batch:
-        """What a rank reads next when `used` samples are used up; waits where a stream has yet to grow."""
+        """What a rank reads next when `used` samples are used up."""
         first = used + rank * batch_size
         numbers = [self._first + self.sample_at(first + i) for i in range(batch_size)]
         batch = cut(self._stream, numbers, self._how.length, self._how.masking)
@@ -143,5 +149,14 @@ class Samples:
         return self.num_validation + (index // window + 1) * window
 
     def _wait_for(self, total: int) -> None:
-        while not self._stream.complete and self._total < total:
-            self._stream.wait_for_more()
+        """Until there are so many samples, for all who wait, or no more will come."""
+        if self._everywhere >= total:
+            return
+        look = self._stream.watch()
+        what = f"{total} samples of {self._stream.name}"
+        self._everywhere = self._wait(lambda: self._count(total, look), total, what)
+
+    def _count(self, total: int, look: Callable[[], None]) -> int:
+        if not self._stream.complete and self._total < total:
+            look()
+        return _ALL if self._stream.complete else self._total

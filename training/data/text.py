@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,9 @@ class ByteText:
         """A file does not grow."""
         return True
 
-    def wait_for_more(self) -> None:
+    def watch(self) -> Callable[[], None]:
         """A file does not grow."""
+        return lambda: None
 
     def __len__(self) -> int:
         return len(self._bytes)
