@@ -1,6 +1,7 @@
 """Entry of the bundle: `python3 -I -S <bundle folder>` runs every step that this node needs.
 
-With the argument `keep-slurm-conf` it only puts Slurm's settings back, as a unit of the bundle does.
+With the argument `job` it brings a controller that runs to the bundle's job (job.sh does that), and with
+`keep-slurm-conf` it only puts Slurm's settings back, as a unit of the bundle does.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from unbroken_node.main import keep_slurm_conf, main
+from unbroken_node.main import JOB, keep_slurm_conf, main, take_job
 from unbroken_node.slurm_settings import KEEP
 
+VERBS = {(): main, (JOB,): take_job, (KEEP,): keep_slurm_conf}
+
 if __name__ == "__main__":
-    folder = Path(__file__).resolve().parent
-    sys.exit(keep_slurm_conf(folder) if sys.argv[1:] == [KEEP] else main(folder))
+    verb = VERBS.get(tuple(sys.argv[1:]))
+    sys.exit(verb(Path(__file__).resolve().parent) if verb else f"{sys.argv[1:]}: neither {JOB} nor {KEEP}")

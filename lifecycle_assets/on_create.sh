@@ -28,28 +28,28 @@ bundle::install() {
         ln -sfn "${2##*/}" "${2%/*}/current"
 }
 
-# Every command here names its own failure: `set -e` does not reach into a function that is part of a pipe.
+# bundle::run FOLDER TARGET [ARGUMENT...]. Every command names its own failure: `set -e` does not reach into a pipe.
 bundle::run() {
-    local here=$1 root=$2 python target
+    local here=$1 target=$2 python
     (cd "$here" && sha256sum --check --quiet --strict SHA256SUMS) ||
         bundle::fail "the bundle is damaged or incomplete (lines above); upload it again" || return
     python=$(bundle::python) ||
         bundle::fail "no Python 3.10 or newer on this node; use an image that has one" || return
-    target=$root/opt/unbroken/$(sha256sum "$here/SHA256SUMS" | cut -c1-16)
     bundle::install "$here" "$target" ||
         bundle::fail "the bundle cannot be copied to $target (lines above)" || return
-    "$python" -I -S -B "$target"
+    "$python" -I -S -B "$target" "${@:3}"
 }
 
 main() {
     local -r root=${UNBROKEN_ROOT:-} here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
     local -r log=$root/var/log/provision/provisioning.log
+    local -r target=$root/opt/unbroken/$(sha256sum "$here/SHA256SUMS" 2>/dev/null | cut -c1-16)
     local status=0
     mkdir -p "${log%/*}" && touch "$log"
     if [[ /dev/stdout -ef $log ]]; then # the caller writes the log already
-        bundle::run "$here" "$root" 2>&1 || status=$?
+        bundle::run "$here" "$target" 2>&1 || status=$?
     else
-        bundle::run "$here" "$root" 2>&1 | tee -a "$log" || status=${PIPESTATUS[0]}
+        bundle::run "$here" "$target" 2>&1 | tee -a "$log" || status=${PIPESTATUS[0]}
     fi
     sync "$log"
     # A node that fails is given up at once. Its log's shipper gets the minute that AWS's own scripts give it.

@@ -82,6 +82,10 @@ class Host:
             text = text.replace(secret, "[secret]")
         return text
 
+    def is_root(self) -> bool:
+        """Tell whether this process may change the machine."""
+        return os.geteuid() == 0
+
     # Programs
 
     def run(

@@ -1,8 +1,9 @@
-"""All steps in order on this node, or one thing of them again, when systemd asks for it."""
+"""All steps in order on this node, or one thing of them again, on a node that runs."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -10,23 +11,24 @@ from unbroken_node import slurm_settings
 from unbroken_node.errors import NodeError
 from unbroken_node.host import Host
 from unbroken_node.journal import Journal, StepFailed
-from unbroken_node.node import Node, discover
+from unbroken_node.node import CONTROLLER, Node, discover, discover_again
 from unbroken_node.settings import read_settings
-from unbroken_node.step import reach
-from unbroken_node.steps import STEPS
+from unbroken_node.step import Step, reach
+from unbroken_node.steps import JOB_STEPS, STEPS
 
 ROLE_STEP = "10-role"
+JOB = "job"
+"""The bundle's argument that brings a controller to the bundle's job."""
 
 
 def main(bundle: Path, host: Host | None = None, journal: Journal | None = None) -> int:
     """Run every step this node needs, from the bundle's folder; return the process's exit code."""
-    host = host or Host()
-    journal = journal or Journal(host)
-    try:
-        _run(bundle, host, journal)
-    except StepFailed as failed:
-        return failed.exit_code
-    return 0
+    return _run(STEPS, discover, bundle, host or Host(), journal)
+
+
+def take_job(bundle: Path, host: Host | None = None, journal: Journal | None = None) -> int:
+    """Bring a controller that runs to the bundle's job, and to nothing else of it; return the exit code."""
+    return _run(JOB_STEPS, _controller, bundle, host or Host(), journal)
 
 
 def keep_slurm_conf(bundle: Path, host: Host | None = None) -> int:
@@ -40,16 +42,41 @@ def keep_slurm_conf(bundle: Path, host: Host | None = None) -> int:
     return 0
 
 
-def _run(bundle: Path, host: Host, journal: Journal) -> None:
-    found: list[Node] = []
+def _run(
+    steps: Sequence[Step],
+    find: Callable[[Host, Path], Node],
+    bundle: Path,
+    host: Host,
+    journal: Journal | None,
+) -> int:
+    journal, found = journal or Journal(host), list[Node]()
 
     def role() -> str:
-        found.append(discover(host, bundle))
+        found.append(find(host, bundle))
         return found[0].role
 
-    journal.record(ROLE_STEP, role)
-    node = found[0]
-    for step in STEPS:
-        if step.applies(node):
-            tell = partial(step.tell, host, node) if step.tell else None
-            journal.record(step.name, partial(reach, step, host, node), tell)
+    try:
+        journal.record(ROLE_STEP, role)
+        for step in steps:
+            if step.applies(found[0]):
+                _record(step, host, found[0], journal)
+    except StepFailed as failed:
+        return failed.exit_code
+    return 0
+
+
+def _record(step: Step, host: Host, node: Node, journal: Journal) -> None:
+    tell = partial(step.tell, host, node) if step.tell else None
+    journal.record(step.name, partial(reach, step, host, node), tell)
+
+
+def _controller(host: Host, bundle: Path) -> Node:
+    """This node, which must be the controller: it alone puts the job on the shared file system."""
+    if not host.is_root():
+        raise NodeError("only root may do this: run it with sudo")
+    node = discover_again(host, bundle)
+    if node.role != CONTROLLER:
+        raise NodeError(
+            f"this is a {node.role} node: run it on the controller, at {' or '.join(node.controllers)}"
+        )
+    return node

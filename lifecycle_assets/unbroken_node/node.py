@@ -7,6 +7,7 @@ files); that workers may read them late, and that Instances may be null, was obs
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import json
 import os
@@ -34,6 +35,8 @@ class Instance:
     """One entry of resource_config.json."""
 
     name: str
+    identity: str
+    """The service's instance id."""
     group: str
     address: str
 
@@ -44,22 +47,52 @@ class Node:
 
     role: str
     name: str
+    identity: str
+    """The service's instance id."""
     group: str
     address: str
     controllers: tuple[str, ...]
     settings: Settings
     deployed: Deployed
+    version: str
+    """Of the bundle: the hash of its content."""
 
 
 def discover(host: Host, bundle: Path) -> Node:
-    """Find this node's role; raises DocumentError for a malformed file, NodeError if it is not listed."""
+    """Find a new node's role; raises DocumentError for a malformed file, NodeError if it is not listed."""
     settings, deployed = read_settings(bundle), read_deployed(bundle)
     _check_provisioning(host, settings)
+    return _find(host, settings, deployed, _version(bundle))
+
+
+def discover_again(host: Host, bundle: Path) -> Node:
+    """Find the role of a node that runs, in a bundle that may be newer than the node.
+
+    The service's provisioning_parameters.json is of the day the node was made, so it may lack groups.
+    """
+    return _find(host, read_settings(bundle), read_deployed(bundle), _version(bundle))
+
+
+def _find(host: Host, settings: Settings, deployed: Deployed, version: str) -> Node:
     own = own_addresses(host)
     instances = _wait_until_listed(host, settings, own)
     me = next(instance for instance in instances if instance.address in own)
-    controllers = tuple(i.address for i in instances if i.group == settings.controller_group)
-    return Node(_role(settings, me), me.name, me.group, me.address, controllers, settings, deployed)
+    return Node(
+        role=_role(settings, me),
+        name=me.name,
+        identity=me.identity,
+        group=me.group,
+        address=me.address,
+        controllers=tuple(i.address for i in instances if i.group == settings.controller_group),
+        settings=settings,
+        deployed=deployed,
+        version=version,
+    )
+
+
+def _version(bundle: Path) -> str:
+    """Return the bundle's content hash, by which its S3 prefix is named."""
+    return hashlib.sha256((bundle / "SHA256SUMS").read_bytes()).hexdigest()[:16]
 
 
 def own_addresses(host: Host) -> frozenset[str]:
@@ -92,7 +125,7 @@ def _instances(document: Document) -> Iterator[Instance]:
         name = group.text("Name")
         # A group scaled to zero has null or no Instances at all.
         for entry in group.objects("Instances", nullable=True):
-            yield Instance(entry.text("InstanceName"), name, _address(entry))
+            yield Instance(entry.text("InstanceName"), entry.text("InstanceId"), name, _address(entry))
 
 
 def _address(entry: Document) -> str:

@@ -52,6 +52,11 @@ class Deployed:
     data_bucket: str | None
     training_uri: str
 
+    @property
+    def training_version(self) -> str:
+        """The training code's content hash: the last part of its S3 prefix."""
+        return self.training_uri.rstrip("/").rpartition("/")[2]
+
 
 def read_settings(bundle: Path) -> Settings:
     """Read node.json beside this package; raises DocumentError."""

@@ -15,7 +15,7 @@ from tests.lifecycle.fake_node import CONTROLLER, FSX, FakeHost, build
 from unbroken import render
 from unbroken.config import ClusterConfig
 from unbroken_node.journal import Journal
-from unbroken_node.main import main
+from unbroken_node.main import main, take_job
 from unbroken_node.node import Node, discover
 
 CLUSTER = {
@@ -66,8 +66,15 @@ class Lab:
 
     def run(self) -> int:
         """Run all steps; the log's lines are in `log`, its text in `text`."""
+        return self._run(main)
+
+    def take_job(self) -> int:
+        """Bring a controller that runs to the bundle's job; the log is as with `run`."""
+        return self._run(take_job)
+
+    def _run(self, verb: Callable[[Path, FakeHost, Journal], int]) -> int:
         stream = io.StringIO()
-        code = main(self.bundle, self.host, Journal(self.host, stream))
+        code = verb(self.bundle, self.host, Journal(self.host, stream))
         self.text = stream.getvalue()
         self.log = [json.loads(line) for line in self.text.splitlines()]
         return code
@@ -97,7 +104,7 @@ def make_lab(
         root.mkdir()
         own = tmp_path / f"bundle-{address}"
         own.mkdir()
-        for name in ("node.json", "deployed.json", "provisioning_parameters.json"):
+        for name in ("node.json", "deployed.json", "provisioning_parameters.json", "SHA256SUMS"):
             (own / name).write_text((files or {}).get(name, (bundle.path / name).read_text()))
         return Lab(build(root, address, own, training.path), own, root)
 

@@ -50,11 +50,15 @@ class FakeHost(Host):
         self.machine = Machine(root, address)
         super().__init__(root, self.machine.run)
         self.clock = 1000.0
+        self.root_user = True
         self.names = {FSX, HOME}
         self.ports = {(CONTROLLER, 6817)}
 
     def hostname(self) -> str:
         return "ip-" + self.machine.address.replace(".", "-")
+
+    def is_root(self) -> bool:
+        return self.root_user
 
     def resolves(self, name: str) -> bool:
         return name in self.names
@@ -341,7 +345,7 @@ def resource_config() -> dict[str, object]:
 
     def group(name: str, *addresses: str) -> dict[str, object]:
         instances = [
-            {"InstanceName": f"{name}-{n}", "InstanceId": f"i-{n:017x}", "CustomerIpAddress": address}
+            {"InstanceName": f"{name}-{n}", "InstanceId": f"i-{name}-{n}", "CustomerIpAddress": address}
             for n, address in enumerate(addresses, 1)
         ]
         return {"Name": name, "InstanceType": "ml.m5.xlarge", "Instances": instances}

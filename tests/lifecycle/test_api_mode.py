@@ -11,11 +11,11 @@ from tests.lifecycle.fake_node import CONTROLLER, LOGIN, WORKER, snapshot
 
 COMMON = ["10-role", "20-network", "25-lustre-client", "30-storage", "40-nvme", "50-user", "60-ssh"]
 STEPS = {
-    CONTROLLER: [*COMMON, "70-accounting", "80-slurmctld", "90-training", "95-environment"],
-    WORKER: [*COMMON, "85-slurmd"],
-    LOGIN: [*COMMON, "85-slurmd", "87-login"],
+    CONTROLLER: [*COMMON, "70-accounting", "80-slurmctld", "90-training", "95-environment", "99-version"],
+    WORKER: [*COMMON, "85-slurmd", "99-version"],
+    LOGIN: [*COMMON, "85-slurmd", "87-login", "99-version"],
 }
-OURS = {"40-nvme", "50-user", "60-ssh", "87-login", "90-training", "95-environment", "25-lustre-client"}
+OURS = {"25-lustre-client", "40-nvme", "50-user", "60-ssh", "87-login", *STEPS[CONTROLLER][-3:]}
 
 
 def in_api_mode(make_lab: MakeLab, address: str) -> Lab:

@@ -3,27 +3,50 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.lifecycle.conftest import MakeLab
 from tests.lifecycle.fake_node import WORKER
 from unbroken import config, render
+from unbroken_node.errors import CommandFailed
+from unbroken_node.host import Result
 from unbroken_node.steps import environment
 
 UNIT = Path("etc/systemd/system") / environment.UNIT
 WORKERS = {"name": "w", "instance_type": "ml.p4de.24xlarge", "num_instances": 1}
 
 
-def test_it_is_started_and_not_waited_for(make_lab: MakeLab) -> None:
+def test_it_is_started_and_not_waited_for(make_lab: MakeLab, training: render.Bundle) -> None:
     lab = make_lab()
     assert lab.run() == 0
     assert lab.results()["95-environment"] == "applied"
     assert ("systemctl", "enable", "--now", "--no-block", environment.UNIT) in lab.host.machine.calls
-    command = (
-        "ExecStart=/usr/bin/python3 /fsx/unbroken/current/training/launch/environment.py --root /fsx/unbroken"
-    )
+    builder = f"/fsx/unbroken/{training.content_hash}/training/launch/environment.py"
+    command = f"ExecStart=/usr/bin/python3 {builder} --root /fsx/unbroken"
     assert command in (lab.root / UNIT).read_text().splitlines()
+
+
+def test_another_version_that_is_cut_short_does_not_look_done(
+    make_lab: MakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = make_lab()
+    assert lab.run() == 0
+    (lab.root / UNIT).write_text("of an earlier version")
+    run = lab.host.run
+
+    def without_enable(*argv: str, **options: Any) -> Result:
+        if argv[:2] == ("systemctl", "enable"):
+            raise CommandFailed("cut short")
+        return run(*argv, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lab.host, "run", without_enable)
+        assert lab.run() == 1
+    assert environment.check(lab.host, lab.node()) == f"{environment.UNIT} is inactive"
+    assert lab.run() == 0
+    assert lab.results()["95-environment"] == "applied"
 
 
 def test_workers_leave_it_to_the_controller(make_lab: MakeLab) -> None:

@@ -23,6 +23,7 @@ from unbroken_node.steps import (
     storage,
     training,
     user,
+    version,
 )
 
 STEPS: tuple[Step, ...] = (
@@ -47,4 +48,8 @@ STEPS: tuple[Step, ...] = (
     pam.STEP,
     training.STEP,
     environment.STEP,
+    version.STEP,
 )
+
+JOB_STEPS: tuple[Step, ...] = (training.STEP, environment.STEP)
+"""What a node that runs can do again for a changed job."""

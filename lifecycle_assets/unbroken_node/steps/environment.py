@@ -2,8 +2,9 @@
 
 It takes minutes and a way to a package index, so nothing waits for it, and a node comes up without it: a job
 that finds no interpreter says so. The unit runs again at each boot and, until it has succeeded, each minute.
-What it does is the trainer's own environment.py; where the cluster file names another interpreter or a
-container, nothing is built.
+What it does is the trainer's own environment.py, of the version that was deployed: another version makes
+another unit, which starts anew. Where the cluster file names another interpreter or a container, nothing is
+built.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def wanted(node: Node) -> bool:
 
 
 def check(host: Host, node: Node) -> str | None:
-    """The unit is in place, starts at boot, and has built it or is at it."""
+    """The unit of this version is in place, starts at boot, and has built it or is at it."""
     if host.read(units.path(UNIT)) != service(node):
         return f"{UNIT} is not in place"
     if not units.is_enabled(host, UNIT):
@@ -33,7 +34,12 @@ def check(host: Host, node: Node) -> str | None:
 
 
 def apply(host: Host, node: Node) -> None:
-    """Install the unit and start it, without waiting for its end."""
+    """Install the unit and start it, without waiting for its end.
+
+    One of an earlier version is stopped first: what is cut short here must not look done at the next look.
+    """
+    if host.read(units.path(UNIT)) is not None:
+        host.run("systemctl", "stop", UNIT, timeout=units.START_SECONDS)
     units.install(host, UNIT, service(node))
     host.run("systemctl", "enable", "--now", "--no-block", UNIT)
 
@@ -41,7 +47,7 @@ def apply(host: Host, node: Node) -> None:
 def service(node: Node) -> str:
     """Return the unit. A oneshot that remains: `active` once it has succeeded."""
     root = node.settings.training_root
-    builder = f"{root}/current/training/launch/environment.py"
+    builder = f"{root}/{node.deployed.training_version}/training/launch/environment.py"
     return units.render(
         Unit=[
             ("Description", "Python of the training jobs, on the shared file system"),

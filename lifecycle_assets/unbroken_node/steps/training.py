@@ -26,7 +26,7 @@ def check(host: Host, node: Node) -> str | None:
     problem = mounts.problem_at(host, node, node.settings.training_root)
     if problem is not None:
         return problem
-    folder, name = host.path(node.settings.training_root), content_hash(node)
+    folder, name = host.path(node.settings.training_root), node.deployed.training_version
     problem = content_problem(folder / name, name)
     if problem is not None:
         return f"{node.settings.training_root}/{name}: {problem}"
@@ -40,15 +40,10 @@ def apply(host: Host, node: Node) -> None:
     """Fetch, verify, rename, and point `current` to it."""
     root = mounts.shared(host, node, node.settings.training_root)
     root.mkdir(mode=0o755, exist_ok=True)
-    name = content_hash(node)
+    name = node.deployed.training_version
     if content_problem(root / name, name) is not None:
         _fetch(host, node, root, name)
     _point(root, name)
-
-
-def content_hash(node: Node) -> str:
-    """Return the version that was deployed: the last part of its S3 prefix."""
-    return node.deployed.training_uri.rstrip("/").rpartition("/")[2]
 
 
 def content_problem(folder: Path, name: str) -> str | None:
