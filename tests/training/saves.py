@@ -379,6 +379,20 @@ def tiny_disk(rank: int) -> None:
     _put(space, "free", lambda root: 2_000_000)
 
 
+def counting(rank: int) -> None:
+    """Note how many checkpoints there are when the newest one has just been written."""
+    from training.checkpoint import retention
+
+    original = retention.prune
+
+    def prune(root: Path, *rest: Any) -> Any:
+        with (root.parent / "counted").open("a") as file:
+            file.write(f"{len(retention.committed(root))}\n")
+        return original(root, *rest)
+
+    _put(retention, "prune", prune)
+
+
 def stubborn_files(rank: int) -> None:
     """Old checkpoints cannot be removed."""
     from training.checkpoint import retention

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.training.saves import Run, good, train
 from tests.training.test_checkpoint import small_checkpoint
 from training.checkpoint import retention
 from training.checkpoint.retention import Kept
+from training.config import parse
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +59,35 @@ def test_the_first_in_every_block_of_steps_is_kept_for_good() -> None:
         kept = Kept(2, every=300).among(kept | {step})
     assert kept == {320, 600, 920, 960}
     assert Kept(2).among({40, 80, 120}) == {80, 120}
+
+
+JOBS: list[tuple[dict[str, Any], int]] = [
+    ({}, 4),
+    ({"keep_checkpoints": 3}, 5),
+    ({"keep_every": 10, "checkpoint_every": 1}, 4 + 8),
+    ({"keep_every": 10, "checkpoint_every": 20}, 4 + 4),
+    ({"keep_every": 10, "checkpoint_every": "auto"}, 4 + 8),
+]
+
+
+@pytest.mark.parametrize(("settings", "most"), JOBS)
+def test_there_are_never_more_at_once_than_is_said(settings: dict[str, Any], most: int) -> None:
+    config = parse({"preset": "tiny", "context_length": 32, "num_steps": 89, **settings})
+    kept = retention.shared(config)
+    assert kept.at_once(config.num_steps) == most
+    every = 1 if config.checkpoint_every == "auto" else int(config.checkpoint_every)
+    counts = []
+    for started_from in range(0, 80, every):
+        there = {started_from} if started_from else set()
+        for step in range(started_from + every, config.num_steps + 1, every):
+            counts.append(len(there | {step}))
+            there = kept.among(there | {step}) | ({started_from} & there)
+    assert max(counts) == most if every < 20 else max(counts) <= most
+
+
+def test_on_a_node_the_one_that_is_copied_is_counted_too() -> None:
+    config = parse({"preset": "tiny", "context_length": 32, "keep_local_checkpoints": 2})
+    assert retention.local(config).at_once(5000) == 5
 
 
 def test_only_what_cannot_be_removed_stays_and_is_told(

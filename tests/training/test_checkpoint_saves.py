@@ -151,7 +151,16 @@ def test_the_third_failed_save_in_a_row_ends_the_run(tmp_path: Path) -> None:
 def test_room_is_asked_for_before_the_first_step_with_both_numbers(tmp_path: Path) -> None:
     for result in train(Run(directory=tmp_path, change="tiny_disk"), 2):
         assert result and not result.losses
-        assert "2.000 MB free, and 3.166 MB are needed for 3 checkpoints more" in result.error
+        assert "2.000 MB free, and 4.221 MB are needed for 4 checkpoints more" in result.error
+
+
+def test_as_many_are_there_at_once_as_room_is_asked_for(tmp_path: Path) -> None:
+    run = Run(directory=tmp_path, steps=3)
+    good(run, 2)
+    good(dataclasses.replace(run, steps=12, change="counting"), 2)
+    counted = [int(line) for line in (tmp_path / "counted").read_text().split()]
+    assert max(counted) == 4, "two that are kept, the one it started from, the one just written"
+    assert names(tmp_path / "checkpoints") == [f"step-{step:08d}" for step in (2, 10, 12)]
 
 
 def test_room_is_asked_for_before_each_save(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+from training.checkpoint import retention
 from training.checkpoint.copying import Copier
 from training.checkpoint.group import Ranks
 from training.checkpoint.manifest import CheckpointError
-from training.checkpoint.retention import Kept
 from training.checkpoint.tier import Tier
 from training.config import JobConfig
 from training.runstate import replace_text
@@ -30,7 +30,7 @@ def shared(config: JobConfig, directory: Path, ranks: Ranks, log: Callable[[str]
             f"{ranks.gather(root)[0]}\n"
             "  hint: it must be on the shared file system; local_directory is for the nodes' own disks"
         )
-    return Tier(root, Kept(config.keep_checkpoints, config.keep_every), ranks, beside, log)
+    return Tier(root, retention.shared(config), ranks, beside, log)
 
 
 def local(
@@ -44,7 +44,7 @@ def local(
         return None
     root = Path(config.local_directory) / ranks.first(functools.partial(_run_name, everyone.root))
     beside = ranks.beside(root)
-    kept = Kept(config.keep_local_checkpoints)
+    kept = retention.local(config)
     copying = Ranks(_COPY_TIMEOUT)
     source = Tier(root, kept, copying, beside, log)
     target = Tier(everyone.root, everyone.kept, copying, list(range(copying.world)), log)

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from training.config.checkpoint import CheckpointSettings
 from training.runstate import replace_text
 
 _COMMITTED = re.compile(r"step-(\d{8,})")
@@ -22,10 +23,12 @@ _SET_ASIDE = "set-aside"
 
 @dataclass(frozen=True)
 class Kept:
-    """What stays: the newest few, and the first one in every so many steps (0: no others)."""
+    """What stays: the newest few, the first one in every so many steps (0: no others), and those in use."""
 
     newest: int
     every: int = 0
+    in_use: int = 1
+    """Others that are spared at most: the one an attempt started from, one that is being copied."""
 
     def __post_init__(self) -> None:
         if self.newest < 2:
@@ -40,6 +43,22 @@ class Kept:
                 blocks.setdefault(step // self.every, step)
             keep |= {step for block, step in blocks.items() if block > 0}
         return keep
+
+    def at_once(self, last_step: int) -> int:
+        """How many there are at once at most, up to a step, with the one that is being written."""
+        for_good = last_step // self.every if self.every else 0
+        return self.newest + for_good + self.in_use + 1
+
+
+def shared(config: CheckpointSettings) -> Kept:
+    """What stays in the checkpoint directory. An interval of `keep_every` holds one save at least."""
+    between = 0 if isinstance(config.checkpoint_every, str) else config.checkpoint_every
+    return Kept(config.keep_checkpoints, config.keep_every and max(config.keep_every, between))
+
+
+def local(config: CheckpointSettings) -> Kept:
+    """What stays on a node's disk, from where one may be being copied."""
+    return Kept(config.keep_local_checkpoints, in_use=2)
 
 
 def directory_name(step: int) -> str:

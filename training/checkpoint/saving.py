@@ -88,7 +88,7 @@ class Checkpoints:
             self._local.drop_from(step + 1)
         for tier in tiers:
             tier.verified = step if chosen else None
-            tier.demand_space_ahead(self._size)
+            tier.demand_space_ahead(self._size, self._config.num_steps)
         loaded = self._load(*chosen, model, optimizer, device) if chosen else None
         self._interval.saved(step)
         self._since = time.monotonic(), step

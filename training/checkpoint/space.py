@@ -6,9 +6,7 @@ import shutil
 from pathlib import Path
 
 from training.checkpoint.manifest import CheckpointError
-
-MARGIN = 1.02
-"""Of the size reckoned: names, random states and the file system's own blocks come on top."""
+from training.checkpoint.size import needed_for
 
 
 def free(root: Path) -> int:
@@ -18,7 +16,7 @@ def free(root: Path) -> int:
 
 def demand(root: Path, size: int, count: int, what: str) -> None:
     """Raise CheckpointError, with both numbers, unless `count` checkpoints of `size` bytes can be written."""
-    needed, there = int(size * count * MARGIN), free(root)
+    needed, there = needed_for(count, size), free(root)
     if there < needed:
         raise CheckpointError(
             f"{root}: {_gigabytes(there)} free, and {_gigabytes(needed)} are needed for {what}\n"

@@ -50,11 +50,11 @@ class Tier:
         here = size * len(self._beside) // self._ranks.world
         self._lead(lambda: space.demand(self.root, here, count, what))
 
-    def demand_space_ahead(self, size: int) -> None:
-        """The same for as many as there will be at once: those kept, the verified one, one being written."""
-        total = self.kept.newest + 1 + (self.verified is not None)
+    def demand_space_ahead(self, size: int, last_step: int) -> None:
+        """The same for as many as there will be at once up to a step. Alike for every attempt: what let one
+        start must let a later one start too."""
         there = min(self._ranks.gather(len(retention.committed(self.root))))
-        count = max(1, total - there)
+        count = max(1, self.kept.at_once(last_step) - there)
         self.demand_space(size, f"{count} checkpoint{'s' if count > 1 else ''} more", count)
 
     def begin(self, step: int) -> Path:

@@ -35,6 +35,7 @@ def load(path: Path, overrides: Iterable[str] = ()) -> JobConfig:
 def parse(content: Mapping[Any, Any], source: str = "job", overrides: Iterable[str] = ()) -> JobConfig:
     """Check the values of a job. Raises JobConfigError with all problems at once."""
     given, problems = _read_overrides(overrides)
+    typed = frozenset([*given, *(each.key for each in problems)])
     values: dict[str, Any] = {}
     kinds = settings()
     for key, value in {**content, **given}.items():
@@ -49,7 +50,7 @@ def parse(content: Mapping[Any, Any], source: str = "job", overrides: Iterable[s
     for rule in RULES:
         problems += rule(config)
     if problems:
-        raise JobConfigError(source, problems, frozenset(given))
+        raise JobConfigError(source, problems, typed)
     return config
 
 
@@ -67,11 +68,13 @@ def _read_overrides(overrides: Iterable[str]) -> tuple[dict[str, Any], list[Prob
                 raise yaml.YAMLError("no =")
             given[key] = yaml.safe_load(value)
         except yaml.YAMLError:
-            problems.append(Problem("command line", f"{text!r} is not key=value", "write num_steps=100"))
+            problems.append(Problem(text, "not key=value", "write num_steps=100"))
     return given, problems
 
 
 def _unknown(key: str, kinds: Mapping[str, Any]) -> Problem:
     near = difflib.get_close_matches(key, kinds, n=1)
-    hint = f"did you mean {near[0]}?" if near else "remove it; docs/reference/job.md lists the settings"
+    hint = (
+        f"did you mean {near[0]}?" if near else "remove it; docs/reference/cluster-file.md lists the settings"
+    )
     return Problem(key, "not a setting of a job", hint)

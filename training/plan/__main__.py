@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +18,12 @@ from training.compute import DEVICES
 from training.config import JobConfig, JobConfigError, load, parse
 from training.model.presets import PRESETS
 from training.model.shape import planned, shard_group
-from training.plan.outline import Machine, plan
+from training.plan.machine import Machine
+from training.plan.outline import plan
 from training.plan.text import text
+
+ASSUMED = "A100-80GB"
+"""The GPU of the published job."""
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -25,35 +31,56 @@ def _arguments() -> argparse.ArgumentParser:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--preset", help="a name of training/model/presets.py, with the settings' defaults")
     what.add_argument("--config", type=Path, help="the job file, job.yaml")
-    parser.add_argument("--world", type=int, default=32, help="GPUs; default: 32")
-    parser.add_argument("--gpus-per-node", type=int, default=8, help="for hybrid sharding; default: 8")
-    parser.add_argument("--gpu", choices=DEVICES, default="A100-80GB", help="default: A100-80GB")
-    parser.add_argument("--gpu-memory", type=int, metavar="GIB", help="default: the GPU's own")
-    parser.add_argument("--reserve", type=float, default=4.0, metavar="GIB", help="kept free; default: 4")
-    parser.add_argument("--file-system", type=int, default=1200, metavar="GIB", help="default: 1200")
-    parser.add_argument("--mfu", type=float, default=0.4, help="part of the GPU's peak; default: 0.4")
-    parser.add_argument("--price", type=float, metavar="USD", help="of a GPU and hour")
+    count, amount = _number(int, 1), _number(float, 0)
+    parser.add_argument("--world", type=count, default=32, metavar="N", help="GPUs; default: 32")
+    parser.add_argument("--gpus-per-node", type=count, default=8, metavar="N", help="default: 8")
+    parser.add_argument("--gpu", choices=DEVICES, help=f"default: {ASSUMED}")
+    parser.add_argument("--gpu-memory", type=count, metavar="GIB", help="default: the GPU's own")
+    parser.add_argument("--reserve", type=amount, default=4.0, metavar="GIB", help="kept free; default: 4")
+    parser.add_argument("--file-system", type=count, default=1200, metavar="GIB", help="default: 1200")
+    parser.add_argument("--mfu", type=part, default=0.4, help="part of the GPU's peak; default: 0.4")
+    parser.add_argument("--price", type=amount, metavar="USD", help="of a GPU and hour")
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
     return parser
 
 
+def _number(kind: Callable[[str], float], low: float) -> Callable[[str], float]:
+    """Reads a number that is not below `low`."""
+
+    def read(text: str) -> float:
+        value = kind(text)
+        if not low <= value < math.inf:
+            raise argparse.ArgumentTypeError(f"{text} is not a number from {low:g} on")
+        return value
+
+    read.__name__ = "number"  # for what argparse says of a word
+    return read
+
+
+def part(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a part: above 0, at most 1")
+    return value
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print the plan; returns the exit code."""
     parser = _arguments()
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     try:
         config = _config(options)
         shape = planned(config, options.config.absolute().parent if options.config else Path())
         machine = _machine(options, shard_group(config, options.world, options.gpus_per_node))
-    except (JobConfigError, ValueError) as error:
+    except JobConfigError as error:
         print(error, file=sys.stderr)
         return 2
     result = plan(shape, config, machine)
     if options.json:
-        print(json.dumps({**result.as_json(), "world": machine.gpus, "mfu": machine.utilisation}, indent=1))
+        print(json.dumps({**result.as_json(), **machine.as_json()}, indent=1))
     else:
-        print(text(result, config, machine), end="")
+        print(text(result, config, machine, assumed=options.gpu is None), end="")
     return 2 if result.problems else 0
 
 
@@ -67,11 +94,11 @@ def _config(options: argparse.Namespace) -> JobConfig:
 
 
 def _machine(options: argparse.Namespace, shards: int) -> Machine:
-    if options.world < 1 or not 0 < options.mfu <= 1:
-        raise ValueError("plan: --world must be 1 or more and --mfu a part: above 0, at most 1")
-    device = DEVICES[options.gpu]
+    name = options.gpu or ASSUMED
+    device = DEVICES[name]
     return Machine(
         gpus=options.world,
+        gpu=name,
         device=replace(device, memory_gib=options.gpu_memory or device.memory_gib),
         shards=shards,
         reserve_gib=options.reserve,

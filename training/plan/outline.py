@@ -5,30 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from training.compute import Device, flops_per_token
+from training.checkpoint import retention
+from training.checkpoint.size import needed_for
+from training.compute import flops_per_token
 from training.config import JobConfig
 from training.model.presets import Shape
+from training.plan import problems
+from training.plan.machine import GIB, Machine
 from training.plan.memory import Memory, estimate
 
-GIB = 2**30
 CHECKPOINT_BYTES = 12
 """Bytes of a parameter in a checkpoint: fp32 weights and both of AdamW's moments."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Machine:
-    """What the job is to run on. Prices in USD for a GPU and hour."""
-
-    gpus: int
-    device: Device
-    shards: int
-    """GPUs that share one copy of the parameters."""
-    reserve_gib: float
-    """Of a GPU's memory, for CUDA, NCCL and fragmentation: an assumption, not a measurement."""
-    file_system_gib: int
-    utilisation: float
-    """Part of the device's peak rate that training reaches: stated by whoever asks, not predicted."""
-    price: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +29,8 @@ class Plan:
     checkpoint: int
     checkpoints_that_fit: int
     checkpoints_written: int
+    checkpoints_at_once: int
+    """Most that are on the file system at one time, with the one an attempt started from."""
     tokens_per_second_and_gpu: float
     seconds: float
     cost: float | None
@@ -60,7 +49,8 @@ def plan(shape: Shape, config: JobConfig, machine: Machine) -> Plan:
     seconds = config.num_steps * per_gpu / rate
     memory = estimate(shape, config, machine.shards)
     checkpoint = CHECKPOINT_BYTES * shape.num_parameters
-    fit = machine.file_system_gib * GIB // checkpoint
+    fit = machine.file_system_gib * GIB // needed_for(1, checkpoint)
+    at_once = retention.shared(config).at_once(config.num_steps)
     return Plan(
         parameters=shape.num_parameters,
         memory=memory,
@@ -69,29 +59,17 @@ def plan(shape: Shape, config: JobConfig, machine: Machine) -> Plan:
         checkpoint=checkpoint,
         checkpoints_that_fit=fit,
         checkpoints_written=_checkpoints_written(config),
+        checkpoints_at_once=at_once,
         tokens_per_second_and_gpu=rate,
         seconds=seconds,
         cost=None if machine.price is None else machine.price * machine.gpus * seconds / 3600,
-        problems=tuple(_problems(memory, config, machine, fit)),
+        problems=(
+            *problems.of_memory(shape, config, machine),
+            *problems.of_space(checkpoint, at_once, machine),
+        ),
     )
 
 
 def _checkpoints_written(config: JobConfig) -> int:
     every = config.checkpoint_every
     return -(-config.num_steps // every) if isinstance(every, int) else 0
-
-
-def _problems(memory: Memory, config: JobConfig, machine: Machine, fit: int) -> list[str]:
-    found = []
-    usable = machine.device.memory_gib - machine.reserve_gib
-    if memory.gpu > usable * GIB:
-        found.append(
-            f"a GPU needs {memory.gpu / GIB:.1f} GiB and has {usable:.1f} besides the reserve: more GPUs, "
-            "activation_checkpointing: true, cpu_offload: true, or a shorter context_length"
-        )
-    if fit < config.keep_checkpoints + 1:
-        found.append(
-            f"{fit} checkpoints fit {machine.file_system_gib} GiB; {config.keep_checkpoints} are kept and "
-            "one is written: a larger file system"
-        )
-    return found

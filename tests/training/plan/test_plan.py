@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,8 @@ def test_the_published_jobs_figures(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for figure in ("7,248,023,552 (7.25 B)", "27.0 GiB", "108.0 GiB", "87 GB; 14 fit 1,200 GiB", "1,048,576"):
         assert figure in said
-    assert "100 are written (8.7 TB), 2 kept" in said
+    assert "100 written in all (8.7 TB)" in said and "at most 4 at once" in said
+    assert "32 of A100-80GB (assumed; --gpu names another)" in said
 
 
 def test_state_is_split_over_the_gpus(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +75,10 @@ def test_a_mask_of_documents_is_counted_where_one_is_made(capsys: pytest.Capture
     [
         (["--preset", "llama3-70b", "--world", "8"], "does not fit: a GPU needs"),
         (["--preset", "mathstral-7b", "--gpu-memory", "16"], "has 12.0 besides the reserve"),
-        (["--preset", "mathstral-7b", "--file-system", "200"], "2 checkpoints fit 200 GiB; 2 are kept"),
+        (
+            ["--preset", "mathstral-7b", "--file-system", "200"],
+            "4 checkpoints are there at once and need 331 GiB, of which there are 200",
+        ),
     ],
 )
 def test_what_cannot_fit_ends_with_2(
@@ -88,7 +93,15 @@ def test_what_cannot_fit_ends_with_2(
     [
         (["--preset", "mathstal-7b"], "is not offered"),
         (["--preset", "tiny", "context_length=4096"], "command line: context_length"),
-        (["--preset", "tiny", "--mfu", "1.5"], "--mfu a part"),
+        (["--preset", "tiny", "--mfu", "1.5"], "--mfu: 1.5 is not a part"),
+        (["--preset", "tiny", "--mfu", "nan"], "--mfu: nan is not a part"),
+        (["--preset", "tiny", "--world", "0"], "--world: 0 is not a number from 1 on"),
+        (["--preset", "tiny", "--gpus-per-node", "0", "sharding=hybrid"], "0 is not a number from 1 on"),
+        (["--preset", "tiny", "--price", "-1"], "--price: -1 is not a number from 0 on"),
+        (["--preset", "tiny", "--file-system", "x"], "--file-system: invalid number value: 'x'"),
+        (["--preset", "tiny", "foo", "--json", "bar"], "foo: not key=value"),
+        (["--preset", "tiny", "foo", "--json", "bar"], "command line: bar: not key=value"),
+        (["--preset", "tiny", "one=1", "two=2"], "command line: two: not a setting of a job"),
         (["--preset", "tiny", "--world", "12", "sharding=hybrid"], "groups of 8 do not fill 12 ranks"),
         (["--config", "nowhere/job.yaml"], "No such file"),
     ],
@@ -96,8 +109,70 @@ def test_what_cannot_fit_ends_with_2(
 def test_wrong_questions_end_with_2(
     arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments) == 2
-    assert reason in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        raise SystemExit(main(arguments))
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert reason in said.err and said.out == ""
+
+
+def test_settings_may_stand_between_options(capsys: pytest.CaptureFixture[str]) -> None:
+    found = planned(capsys, "num_steps=7", "--preset", "tiny", "keep_checkpoints=3", "--world", "2")
+    assert (found["tokens"], found["checkpoints_at_once"]) == (7 * 2 * 1024, 5)
+
+
+WAYS_OUT = [
+    ("--preset llama3-70b --world 8", ["cpu_offload=true", "--world 32"]),
+    (
+        "--preset mathstral-7b --gpu-memory 40 activation_checkpointing=selective activation_offloading=no",
+        ["activation_checkpointing=true", "activation_offloading=true"],
+    ),
+    ("--preset mathstral-7b --gpu-memory 30 sharding=hybrid", ["cpu_offload=true", "sharding=full"]),
+    (
+        "--preset mathstral-7b --gpu L4 activation_checkpointing=false activation_offloading=false",
+        [
+            "context_length=16384 activation_checkpointing=true activation_offloading=true cpu_offload=true",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "ways"), WAYS_OUT)
+def test_the_ways_out_are_ways_out(
+    question: str, ways: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    roomy = [*question.split(), "--file-system", "10000"]
+    assert main(roomy) == 2
+    said = capsys.readouterr().out.partition("; it fits with ")[2].strip()
+    assert said == " or with ".join(re.sub(r"--world (\d+)", r"\1 GPUs", way) for way in ways)
+    for way in ways:
+        assert main([*roomy, *way.split()]) == 0, way
+
+
+def test_where_nothing_helps_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--preset", "llama3-70b", "--gpu-memory", "8", "--file-system", "4000"]) == 2
+    assert "no setting helps: take a GPU with more memory" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("setting", ["keep_checkpoints=2", "keep_checkpoints=5", "keep_every=500"])
+def test_the_file_system_it_asks_for_is_enough(setting: str, capsys: pytest.CaptureFixture[str]) -> None:
+    question = ["--preset", "llama3-70b", setting]
+    assert main(question) == 2
+    (size,) = re.findall(r"fit with a file system of ([\d,]+) GiB", capsys.readouterr().out)
+    enough = int(size.replace(",", ""))
+    assert main([*question, "--file-system", str(enough)]) == 0
+    assert main([*question, "--file-system", str(enough - 1)]) == 2
+
+
+def test_numbers_read_as_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--preset", "llama3-70b"]) == 2
+    assert "847 GB; 1 fits 1,200 GiB" in capsys.readouterr().out
+    assert main(["--preset", "tiny"]) == 0
+    said = capsys.readouterr().out
+    for part in ("(0.12 M)", "15.0 KiB", "1.5 MB; 854,454 fit", "(147.8 MB)", "0.1 seconds"):
+        assert part in said
+    assert main(["--preset", "tiny", "--gpu", "H100"]) == 0
+    assert "32 of H100\n" in capsys.readouterr().out
 
 
 def test_duration_and_cost_follow_from_what_is_stated(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +197,8 @@ def test_devices_by_their_drivers_names() -> None:
 
 
 def test_neither_torch_nor_weights_are_needed(tmp_path: Path) -> None:
-    code = "import sys; sys.modules |= {'torch': None, 'numpy': None, 'transformers': None}; " + (
+    code = (
+        "import sys; sys.modules |= dict.fromkeys(['torch', 'numpy', 'transformers', 'xxhash']); "
         "from training.plan.__main__ import main; sys.exit(main(['--preset', 'llama3-8b']))"
     )
     done = subprocess.run(
