@@ -1,6 +1,6 @@
-"""Shapes of the models that the trainer knows, for whoever counts without torch.
+"""The models and GPUs that the trainer knows, for whoever counts without it.
 
-Source: training/model/presets.py; a test holds the two together.
+Sources: training/model/presets.py and training/compute.py; a test holds them together.
 """
 
 from __future__ import annotations
@@ -29,3 +29,6 @@ SHAPES = {
     "tiny": Shape(123_200, 2, 64),
     "tiny-llama": Shape(98_624, 2, 64),
 }
+
+BF16_TFLOPS = {"A100": 312.0, "H100": 989.0, "H200": 989.0, "B200": 2250.0, "L4": 121.0, "L40S": 362.0}
+"""Peak of one GPU, dense, in bf16 (NVIDIA's data sheets), by the names of the instance types' GPUs."""

@@ -459,10 +459,12 @@ def test_homes_that_are_refused(home: dict[str, Any], message: str) -> None:
 
 
 def test_up_046_checkpoints_that_fill_the_file_system() -> None:
-    """1200 GiB hold 14 of 81 GiB, one of which is being written."""
-    assert told(training={"keep_checkpoints": 13}) == []
+    """1200 GiB hold 14 of 81 GiB: one is being written, and one is what an attempt started from."""
+    assert told(training={"keep_checkpoints": 12}) == []
     (found,) = told(training={"keep_checkpoints": 14})
-    assert "14 and one in the making are more than 1200 GiB: 81 GiB each -> use at most 13" in found
+    assert "14 makes 16 at once, which are more than 1200 GiB: 81 GiB each -> use at most 12, or a" in found
+    (found,) = told(training={"keep_every": 100})
+    assert "2 makes 54 at once" in found and "-> use a larger storage.capacity_gib" in found
     assert told(training={"keep_checkpoints": 14, "preset": "tiny"}) == []
     assert told(training={"keep_checkpoints": 14}, storage={"storage_type": "INTELLIGENT_TIERING"}) == []
 

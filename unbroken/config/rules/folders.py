@@ -38,16 +38,17 @@ def _interpreter(cluster: Sections) -> Iterator[Fault]:
 
 @reads("storage", "training")
 def _checkpoints(cluster: Sections) -> Iterator[Fault]:
-    """Old checkpoints go when a new one is complete, so one more than those kept is on the file system."""
-    capacity, keep = cluster.storage.capacity_gib, cluster.training.keep_checkpoints
+    """As many as are there at once must fit."""
+    capacity, training = cluster.storage.capacity_gib, cluster.training
     if cluster.storage.existing is not None or capacity is None:
         return
-    each = SHAPES[cluster.training.preset].checkpoint_bytes
-    most = capacity * 2**30 // each - 1
-    if keep > most:
-        rule = f"and one in the making are more than {capacity} GiB: {each / 2**30:.0f} GiB each"
-        hint = f"use at most {most}, or a larger storage.capacity_gib"
-        yield Fault(("training", "keep_checkpoints"), keep, rule, hint)
+    each, keep = SHAPES[training.preset].checkpoint_bytes, training.keep_checkpoints
+    at_once, most = training.checkpoints_at_once(training.num_steps), capacity * 2**30 // each
+    if at_once > most:
+        rule = f"makes {at_once} at once, which are more than {capacity} GiB: {each / 2**30:.0f} GiB each"
+        fewer = keep - (at_once - most)
+        hint = f"use at most {fewer}, or a" if fewer >= 2 else "use a"
+        yield Fault(("training", "keep_checkpoints"), keep, rule, f"{hint} larger storage.capacity_gib")
 
 
 @reads("storage", "home")

@@ -32,3 +32,10 @@ class CheckpointSettings(Section):
     """Newest checkpoints kept on the nodes' disks, at least 2."""
     local_copy_mb_per_s: Positive | None = None
     """Limit of each rank's copying from the node's disk, in 10^6 bytes a second."""
+
+    def checkpoints_at_once(self, num_steps: int) -> int:
+        """Most that are on the file system at one time: those kept, the one that an attempt started from and
+        the one being written. A test holds this and training/checkpoint/retention.py together."""
+        between = 0 if isinstance(self.checkpoint_every, str) else self.checkpoint_every
+        for_good = num_steps // max(self.keep_every, between) if self.keep_every else 0
+        return self.keep_checkpoints + for_good + 2

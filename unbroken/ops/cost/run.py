@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unbroken.catalog import instance_types
-from unbroken.catalog.models import SHAPES
+from unbroken.catalog.models import BF16_TFLOPS, SHAPES
 from unbroken.config import ClusterConfig
 from unbroken.ops.cost.estimate import Total
 from unbroken.ops.errors import CannotRun
-
-_BF16_TFLOPS = {"A100": 312.0, "H100": 989.0, "H200": 989.0, "B200": 2250.0, "L4": 121.0, "L40S": 362.0}
-"""Peak of one GPU, dense, in bf16 (NVIDIA's data sheets)."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ def at_speed(config: ClusterConfig, hour: Total, tokens_per_second: float) -> Ru
 def at_utilization(config: ClusterConfig, hour: Total, mfu: float) -> RunCost:
     """The run's cost where the job reaches a part of the GPUs' peak. Raises CannotRun if that is unknown."""
     model = instance_types.get(config.worker_groups[0].instance_type).gpu_model
-    peak = _BF16_TFLOPS.get(model or "")
+    peak = BF16_TFLOPS.get(model or "")
     if peak is None or config.training.precision != "bf16":
         what = f"{model or 'processors'} in {config.training.precision}"
         raise CannotRun(
