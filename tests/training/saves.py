@@ -458,6 +458,98 @@ def shared_state(rank: int) -> None:
     slow_writing(rank)
 
 
+def failure_that_matters(rank: int) -> None:
+    """The second save finds no room, and that ends the run."""
+    from training.checkpoint.background import Done, Save
+    from training.checkpoint.saving import Checkpoints
+
+    no_room_in_second_save(rank)
+    original = Checkpoints._take
+
+    def take(self: Checkpoints, save: Save) -> None:
+        original(self, save)
+        if not isinstance(save.result, Done):
+            raise RuntimeError("no checkpoint, no training")
+
+    _put(Checkpoints, "_take", take)
+
+
+def nothing_given_back(rank: int) -> None:
+    """The second save finds no room, and what it wrote stays."""
+    from training.checkpoint.tier import Tier
+
+    no_room_in_second_save(rank)
+    _put(Tier, "abandon", lambda self, step: None)
+
+
+def tiny_disk_unasked(rank: int) -> None:
+    """Nobody asks for room before the first step."""
+    from training.checkpoint.tier import Tier
+
+    tiny_disk(rank)
+    _put(Tier, "demand_space_ahead", lambda self, size, last_step: None)
+
+
+def small_disk_unasked(rank: int) -> None:
+    """Nobody asks for room before a save."""
+    from training.checkpoint.background import Save
+
+    small_disk(rank)
+    original = Save._save
+
+    def save(self: Save) -> Any:
+        _put(self._tier, "demand_space", lambda size, what: None)
+        return original(self)
+
+    _put(Save, "_save", save)
+
+
+def unseen_directories(rank: int) -> None:
+    """Nobody looks whether all ranks see the same directory."""
+    from training.checkpoint.group import Ranks
+
+    def beside(self: Ranks, directory: Path) -> list[int]:
+        directory.mkdir(exist_ok=True)
+        return list(range(self.world))
+
+    _put(Ranks, "beside", beside)
+
+
+def asked_each_time(rank: int) -> None:
+    """Every start goes on from the checkpoint that is asked for."""
+    from training.checkpoint.loading import Asked
+
+    _put(Asked, "is_new", lambda self: True)
+
+
+def later_ones_stay(rank: int) -> None:
+    """Going back leaves the later checkpoints where they are."""
+    from training.checkpoint import retention
+
+    _put(retention, "set_aside", lambda directory, reason: directory)
+
+
+def missing_is_nothing(rank: int) -> None:
+    """A checkpoint that is asked for and is not there is passed over."""
+    from training.checkpoint.loading import Asked
+
+    _put(Asked, "is_new", lambda self: self._path.is_dir())
+
+
+def noting_rates(rank: int) -> None:
+    """Note how fast each file may be copied."""
+    from training.checkpoint import transfer
+
+    original = transfer.copy
+
+    def copy(source: Path, target: Path, expected: Any, bytes_per_second: float | None) -> None:
+        with (target.parent.parent.parent / "rates").open("a") as file:
+            file.write(f"{bytes_per_second}\n")
+        original(source, target, expected, None)
+
+    _put(transfer, "copy", copy)
+
+
 def slow_writing(rank: int) -> None:
     """Writing waits until more steps are done."""
     from training.checkpoint.background import Save

@@ -126,6 +126,16 @@ def test_the_one_asked_for_is_used_once(job: Run, step: int) -> None:
     assert good(run, 2).loaded == str(own(job, 8))
 
 
+@pytest.mark.parametrize(("change", "step", "loaded"), [("asked_each_time", 6, 6), ("later_ones_stay", 4, 6)])
+def test_asked_each_time_or_with_later_ones_left_it_would_go_elsewhere(
+    job: Run, change: str, step: int, loaded: int
+) -> None:
+    """Negative control."""
+    run = asking(dataclasses.replace(job, change=change), own(job, step), steps=step + 1)
+    good(run, 2)
+    assert good(dataclasses.replace(run, steps=8), 2).loaded == str(own(job, loaded))
+
+
 def test_one_of_another_run_is_where_this_one_starts(job: Run, tmp_path: Path) -> None:
     run = asking(Run(directory=tmp_path / "new"), job.directory / "checkpoints", steps=8)
     first = good(run, 2)
@@ -137,6 +147,12 @@ def test_one_asked_for_that_is_missing_is_an_error(job: Run) -> None:
     for result in train(asking(job, own(job, 5)), 2):
         assert result and not result.losses
         assert f"resume_from: {own(job, 5)} does not exist" in result.error
+
+
+def test_if_a_missing_one_were_nothing_another_would_be_taken(job: Run) -> None:
+    """Negative control."""
+    run = asking(dataclasses.replace(job, change="missing_is_nothing"), own(job, 5))
+    assert good(run, 2).loaded == str(own(job, 6))
 
 
 def test_one_asked_for_that_is_bad_is_an_error_and_stays_where_it_is(job: Run, tmp_path: Path) -> None:

@@ -105,6 +105,18 @@ def test_a_save_without_room_costs_that_checkpoint_only(undisturbed: saves.Resul
     assert result.losses == {step: undisturbed.losses[step] for step in range(3, 9)}
 
 
+def test_if_a_save_without_room_mattered_the_run_would_end(tmp_path: Path) -> None:
+    """Negative control."""
+    for result in train(Run(directory=tmp_path, steps=8, change="failure_that_matters"), 2):
+        assert result and "no checkpoint, no training" in result.error and max(result.losses) < 8
+
+
+def test_without_giving_back_a_failed_save_would_keep_its_room(tmp_path: Path) -> None:
+    """Negative control."""
+    train(Run(directory=tmp_path, steps=5, change="nothing_given_back"), 2)
+    assert ".writing-step-00000004" in names(tmp_path / "checkpoints")
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[int]:
     """A process that sees a memory file system with room for one checkpoint and a half as tmp_path/job."""
@@ -154,6 +166,11 @@ def test_room_is_asked_for_before_the_first_step_with_both_numbers(tmp_path: Pat
         assert "2.000 MB free, and 4.221 MB are needed for 4 checkpoints more" in result.error
 
 
+def test_unasked_a_run_would_start_without_room(tmp_path: Path) -> None:
+    """Negative control."""
+    assert good(Run(directory=tmp_path, steps=2, change="tiny_disk_unasked"), 2).losses
+
+
 def test_as_many_are_there_at_once_as_room_is_asked_for(tmp_path: Path) -> None:
     run = Run(directory=tmp_path, steps=3)
     good(run, 2)
@@ -167,6 +184,12 @@ def test_room_is_asked_for_before_each_save(tmp_path: Path) -> None:
     (result, _) = train(Run(directory=tmp_path, steps=5, change="small_disk"), 2)
     assert result and "could not be saved" in result.error
     assert "0.005 MB free, and 1.055 MB are needed for the checkpoint of step 4" in result.text
+
+
+def test_unasked_a_save_would_be_begun_without_room(tmp_path: Path) -> None:
+    """Negative control: the disk that says it is full is not."""
+    good(Run(directory=tmp_path, steps=5, change="small_disk_unasked"), 2)
+    assert "step-00000004" in names(tmp_path / "checkpoints")
 
 
 def test_old_checkpoints_that_cannot_be_removed_end_nothing(tmp_path: Path) -> None:
@@ -186,6 +209,15 @@ def test_a_directory_that_not_all_ranks_see_is_refused(tmp_path: Path) -> None:
     for result in train(Run(directory=tmp_path, roots=roots), 2):
         assert result and not result.losses
         assert f"rank 1 does not see what rank 0 writes into {roots[0]}" in result.error
+
+
+def test_unseen_such_a_directory_would_hold_half_a_checkpoint(tmp_path: Path) -> None:
+    """Negative control: all seems well until the checkpoint is needed."""
+    run = Run(directory=tmp_path, roots=(tmp_path / "one", tmp_path / "other"), change="unseen_directories")
+    assert good(run, 2).losses
+    results = train(run, 2)
+    assert any(result is None or result.error for result in results)
+    assert not any(result and result.losses for result in results)
 
 
 def test_auto_says_what_it_chose_and_all_ranks_save_alike(tmp_path: Path) -> None:

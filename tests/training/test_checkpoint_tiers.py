@@ -153,6 +153,23 @@ def test_copying_keeps_to_its_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert target.read_bytes() == source.read_bytes()
 
 
+def test_without_a_rate_nothing_slows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control."""
+    source = tmp_path / "source"
+    source.write_bytes(bytes(10_000_000))
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    transfer.copy(source, tmp_path / "target", manifest.entry(source), None)
+    assert slept == []
+
+
+@pytest.mark.parametrize(("setting", "rate"), [(2.5, "2500000.0"), (None, "None")])
+def test_the_rate_is_the_jobs(tmp_path: Path, setting: float | None, rate: str) -> None:
+    run = dataclasses.replace(on_nodes(tmp_path, "ab"), steps=2, change="noting_rates")
+    good(dataclasses.replace(run, settings={"local_copy_mb_per_s": setting}), 2)
+    assert set((tmp_path / "job" / "rates").read_text().split()) == {rate}
+
+
 def test_what_is_damaged_is_not_copied(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.write_bytes(b"as it was written")
