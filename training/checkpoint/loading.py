@@ -82,14 +82,22 @@ class Asked:
         self._ranks.first(lambda: self._follow(found))
 
     def _is_new(self) -> bool:
+        path, step = self._followed()
+        if path == str(self._path) and any(own >= step for own in retention.committed(self._root)):
+            return False  # also where it is gone: retention removes one of the run's own in the end
         if not self._path.is_dir():
             raise CheckpointError(
                 f"resume_from: {self._path} does not exist\n"
                 "  hint: name a checkpoint (step-NNNNNNNN) or a directory that holds some"
             )
-        if not retention.committed(self._root) or not self._note.exists():
-            return True
-        return bool(json.loads(self._note.read_text(encoding="utf-8")) != str(self._path))
+        return True
+
+    def _followed(self) -> tuple[str | None, int]:
+        """What the run started from last, and the step of the checkpoint that was there."""
+        if not self._note.exists():
+            return None, 0
+        note = json.loads(self._note.read_text(encoding="utf-8"))
+        return note["path"], note["step"]
 
     def _readable(self) -> list[Found]:
         readable = []
@@ -105,7 +113,8 @@ class Asked:
             if step >= found.content.step and not path.samefile(found.path):
                 reason = f"resume_from went to step {found.content.step}, {found.path}"
                 retention.set_aside(path, reason)
-        replace_text(self._note, json.dumps(str(self._path)) + "\n")
+        note = {"path": str(self._path), "step": found.content.step}
+        replace_text(self._note, json.dumps(note) + "\n")
 
 
 def load(
