@@ -17,10 +17,12 @@ import os
 import sys
 import traceback
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from training import runstate
+from training.console import end_process
 from training.stop import StopWish
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def _start(path: Path, overrides: list[str], wish: StopWish) -> int:
         config = _settings(path, overrides)
         started = attempt.begin(config, path.absolute().parent, wish)
         writing = begin(config, path, overrides, wish.made) if started.rank == 0 else None
-    except (JobConfigError, DataError, SinkError) as error:
+    except (JobConfigError, DataError, SinkError, runstate.StateError, OSError) as error:
         print(error, file=sys.stderr)
         return EXIT_CANNOT_START
     code = _run(config, started)
@@ -98,17 +100,27 @@ def _run(config: JobConfig, attempt: Attempt) -> int:
     return EXIT_DONE if status == runstate.DONE else EXIT_PREEMPTED
 
 
-def _train(config: JobConfig, attempt: Attempt) -> str:
-    # Imported here: torch takes seconds, and a wrong job file should not. The garbage collector finds nothing
-    # to free in modules; without it the imports, for which every restart waits, take about a sixth less time.
+def load_libraries() -> None:
+    """Import torch, transformers and what uses them, for which every restart waits.
+
+    The garbage collector finds nothing to free in modules; without it this takes about a sixth less time.
+    """
     gc.disable()
+    from training.model import library
+
+    library.load()
+    import_module("training.loop")
+    gc.freeze()
+    gc.enable()
+
+
+def _train(config: JobConfig, attempt: Attempt) -> str:
+    load_libraries()  # only here: it takes seconds, and to find a wrong job file should not
     import torch
     import torch.distributed as dist
 
     from training.loop import Trainer
 
-    gc.freeze()
-    gc.enable()
     device = _device(config, torch.cuda.is_available())
     if device == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
@@ -147,17 +159,6 @@ def _from_a_peer(error: Exception) -> bool:
     """Whether this rank only noticed that another one had gone."""
     signs = ("DistNetworkError", "DistBackendError", "Connection closed by peer", "Connection reset by peer")
     return any(sign in f"{type(error).__name__}: {error}" for sign in signs)
-
-
-def end_process(code: int) -> NoReturn:
-    """Leave without Python's and torch's tear-down.
-
-    Threads of the process group may still run then, and abort the process ("terminate called without an
-    active exception", seen once in a run of four ranks): a finished job would look like a failed one.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
 
 
 if __name__ == "__main__":
