@@ -7,6 +7,7 @@ pretrain.py's work.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -151,7 +152,8 @@ class Trainer:
     def log(self, message: str) -> None:
         """One line from the first rank. The messages are matched by other tools."""
         if self.rank == 0:
-            print(message, flush=True)
+            with contextlib.suppress(OSError):  # a log on a full disk must not end the run
+                print(message, flush=True)
 
     @property
     def _samples_per_step(self) -> int:

@@ -12,10 +12,20 @@ import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from training.console import tell
 
 SCHEMA_VERSION = 1
 STARTING, RUNNING, DONE, PREEMPTED, FAILED = "starting", "running", "done", "preempted", "failed"
+
+T = TypeVar("T")
+_troubled: set[Path] = set()
+"""Files that lines were lost of; said once each."""
+
+
+class StateError(ValueError):
+    """A file that this program wrote earlier and cannot read; the message is for a person."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,14 +49,23 @@ class RunState:
 
 
 def read_state(run_directory: Path) -> RunState:
-    """The state on disk; a fresh one where there is none. Raises ValueError for a file of another version."""
+    """The state on disk; a fresh one where there is none. Raises StateError."""
+    path = run_directory / "run_state.json"
+    state = read_record(path, RunState)
+    if state is not None and state.schema_version != SCHEMA_VERSION:
+        raise StateError(f"{path}: not of schema_version {SCHEMA_VERSION}")
+    return state or RunState(status=STARTING)
+
+
+def read_record(path: Path, kind: type[T]) -> T | None:
+    """A dataclass from its JSON file; None where there is none. Raises StateError for anything else."""
     try:
-        content: dict[str, Any] = json.loads((run_directory / "run_state.json").read_text(encoding="utf-8"))
+        return kind(**json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return RunState(status=STARTING)
-    if content.get("schema_version") != SCHEMA_VERSION:
-        raise ValueError(f"{run_directory}/run_state.json: not of schema_version {SCHEMA_VERSION}")
-    return RunState(**content)
+        return None
+    except (ValueError, TypeError) as error:
+        hint = "move it away, and the run goes on from its checkpoints"
+        raise StateError(f"{path}: cannot be read: {error}\n  hint: {hint}") from None
 
 
 def write_state(run_directory: Path, state: RunState) -> None:
@@ -66,9 +85,16 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def append_line(path: Path, content: dict[str, Any]) -> None:
-    """Add one JSON line in a single write."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(content) + "\n")
+    """Add one JSON line in a single write. A full disk costs the line and not the run; it is said once."""
+    try:
+        if path in _troubled:
+            end_last_line(path)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(content) + "\n")
+    except OSError as error:
+        if path not in _troubled:
+            _troubled.add(path)
+            tell(f"{path}: {error.strerror}; lines are missing from here on")
 
 
 def end_last_line(path: Path) -> None:

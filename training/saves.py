@@ -50,4 +50,7 @@ class Saves:
 
     def _note(self, committed: Committed) -> None:
         self.log(f"Checkpoint saved to {committed.path}")
-        self.attempt.note(step=committed.step, checkpoint=committed.path.name)
+        try:
+            self.attempt.note(step=committed.step, checkpoint=committed.path.name)
+        except OSError as error:  # a full disk: the checkpoint is there, and the next one is noted or the end
+            self.log(f"run_state.json: {error.strerror}; it does not name this checkpoint")
