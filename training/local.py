@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from training import config
+from training.console import end_process, tell
+from training.launch.reach import stop_with_parent
 from training.launch.supervisor import EXIT_CANNOT_START, Supervisor, supervise
 from training.model.shape import choose
 
@@ -37,6 +39,7 @@ class LocalStep:
     kill_rank: int | None = None
     at_step: int = 0
     _ranks: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _wish: str = ""
 
     def run(self) -> int:
         """Start the ranks and wait; when one fails the others are ended and its code is returned."""
@@ -49,8 +52,11 @@ class LocalStep:
 
     def stop(self) -> None:
         """Ask the first rank to stop; the ranks agree among themselves."""
-        for process in self._ranks[:1]:
-            process.send_signal(signal.SIGTERM)
+        self._wish = self._wish or "stop"
+
+    def end(self) -> None:
+        """End all ranks now."""
+        self._wish = "end"
 
     def _start(self, rank: int, port: int) -> subprocess.Popen[bytes]:
         environment = {
@@ -64,15 +70,23 @@ class LocalStep:
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
         }
         command = [sys.executable, "-m", "training.pretrain", "--config", str(self.job_file), *self.overrides]
-        return subprocess.Popen(command, env=environment)
+        # Ctrl-C comes to this process alone, which tells the ranks once
+        return subprocess.Popen(command, env=environment, start_new_session=True, preexec_fn=stop_with_parent)
 
     def _wait(self) -> int:
+        told = False
         while True:
             codes = [process.poll() for process in self._ranks]
             if failed := [code for code in codes if code]:
                 return failed[0]
             if all(code == 0 for code in codes):
                 return 0
+            if self._wish == "end":
+                return 128 + signal.SIGKILL
+            if self._wish and not told:
+                told = True
+                tell("launcher: the ranks are told to save and leave")
+                self._ranks[0].send_signal(signal.SIGTERM)
             self._kill_when_due()
             time.sleep(_POLL_SECONDS)
 
@@ -93,7 +107,7 @@ class LocalStep:
 
     def _end_all(self) -> None:
         """Let ranks that are saving finish, within limits; then make sure that none is left."""
-        until = time.monotonic() + _GRACE_SECONDS
+        until = time.monotonic() + (0.0 if self._wish == "end" else _GRACE_SECONDS)
         for process in self._ranks:
             if process.poll() is None:
                 process.terminate()
@@ -135,4 +149,4 @@ def _free_port() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

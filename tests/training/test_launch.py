@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import functools
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -15,7 +19,7 @@ import pytest
 
 from tests.training import ranks, torchrun
 from training import runstate
-from training.launch import rendezvous, supervise, supervisor, task
+from training.launch import lock, rendezvous, supervise, supervisor, task
 from training.launch.budget import MAX_FAILURES, MAX_SAME_ERROR, Budget, after_failure
 from training.launch.failures import blames_a_machine, error_in, fingerprint
 from training.launch.rendezvous import Rendezvous, RendezvousError, resolve
@@ -261,6 +265,7 @@ class FakeStep:
     outcomes: list[tuple[int, RunState | None, str]]
     starts: int = 0
     stops: int = 0
+    ends: int = 0
     on_start: Callable[[], None] = lambda: None
 
     def run(self) -> int:
@@ -276,6 +281,9 @@ class FakeStep:
 
     def stop(self) -> None:
         self.stops += 1
+
+    def end(self) -> None:
+        self.ends += 1
 
 
 DONE = RunState(status="done", step=100)
@@ -327,7 +335,32 @@ def test_a_signal_stops_the_step_once_and_starts_no_other(tmp_path: Path) -> Non
 
     step.on_start = signalled_twice
     assert boss.run() == 3
-    assert (step.starts, step.stops) == (1, 1)
+    assert (step.starts, step.stops, step.ends) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(("second", "ends"), [(signal.SIGINT, 1), (signal.SIGTERM, 0)])
+def test_a_second_ctrl_c_ends_the_ranks_and_another_signal_does_not(
+    second: signal.Signals, ends: int, tmp_path: Path
+) -> None:
+    boss = boss_of(tmp_path, (137, RunState(status="running", step=7), ""))
+    step = boss.step
+    assert isinstance(step, FakeStep)
+
+    def signalled() -> None:
+        boss.handle(signal.SIGUSR1, None)
+        boss.handle(second, None)
+
+    step.on_start = signalled
+    assert boss.run() == 1
+    assert (step.stops, step.ends) == (1, ends)
+
+
+def test_a_signal_is_heard_in_the_pause_between_two_attempts(tmp_path: Path) -> None:
+    boss = boss_of(tmp_path, DIED)
+    boss.pause = lambda seconds: boss.handle(signal.SIGTERM, None)
+    assert boss.run() == 3
+    assert isinstance(boss.step, FakeStep) and boss.step.starts == 1
+    assert boss.wait(600), "and ends it"
 
 
 def requeued(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
@@ -381,6 +414,72 @@ def test_ranks_that_left_by_themselves_are_queued_again_only_for_the_time_limit(
     started = requeued(monkeypatch)
     assert boss_of(tmp_path, (1, state, ""), job_id="42").run() == code
     assert started == commands
+
+
+def test_told_of_the_time_limit_the_job_is_queued_again_also_where_the_ranks_could_not_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = requeued(monkeypatch)
+    for state in (RunState(status="preempted", step=7), RunState(status="running", step=8)):
+        boss = boss_of(tmp_path, (1, state, ""), job_id="42")
+        assert isinstance(boss.step, FakeStep)
+        boss.step.on_start = functools.partial(boss.handle, signal.SIGUSR1, None)
+        assert boss.run() == 0
+    assert started == [["scontrol", "requeue", "42"]] * 2
+
+
+def test_a_time_limit_too_short_for_a_checkpoint_does_not_queue_the_job_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started = requeued(monkeypatch)
+    near = (1, RunState(status="preempted", step=0, stopped_by="time limit"), "")
+    codes = [boss_of(tmp_path, near, job_id="42").run() for _ in range(MAX_SAME_ERROR)]
+    assert codes == [0] * (MAX_SAME_ERROR - 1) + [1]
+    assert len(started) == MAX_SAME_ERROR - 1
+    assert "error: the time limit came before a new checkpoint" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["run_state.json", "launcher.json"])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"foo": 1}', '{"status": "done", "schema_version": 9}'])
+def test_a_file_that_is_damaged_is_named_and_starts_nothing(
+    name: str,
+    content: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    (tmp_path / name).write_text(content)
+    assert supervisor.supervise(boss_of(tmp_path, DIED)) == 2
+    assert f"cannot run the job: {tmp_path}/{name}: " in capsys.readouterr().err
+
+
+def test_a_second_launcher_in_a_run_directory_is_refused(tmp_path: Path) -> None:
+    said: list[str] = []
+    waits = iter([False, True])
+    with lock.alone(tmp_path, 0.0, said.append, lambda seconds: True):
+        with pytest.raises(lock.Busy, match=rf"another launcher is at work, process {os.getpid()} on "):
+            with lock.alone(tmp_path, 0.0, said.append, lambda seconds: True):
+                pass
+        assert said == []
+        with pytest.raises(lock.Busy):
+            with lock.alone(tmp_path, 300.0, said.append, lambda seconds: next(waits)):
+                pass
+    assert len(said) == 1 and "waiting 300 s" in said[0]
+    with lock.alone(tmp_path, 0.0, said.append, lambda seconds: True):
+        pass
+
+
+def test_where_nothing_can_be_locked_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Lustre client that was mounted without flock."""
+
+    def refuse(file: object, operation: int) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    said: list[str] = []
+    with lock.alone(tmp_path, 0.0, said.append, lambda seconds: True):
+        assert "a second launcher would not be noticed" in said[0]
 
 
 def test_a_job_that_slurm_queues_again_and_again_ends_too(

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from typing import Any
 import pytest
 
 from training import runstate
-from training.launch import run
+from training.goodput.account import read
+from training.launch import command, foreign, run
 from training.launch.output import Errors, Progress, follow
+from training.ledger import NAME, Ledger
 
 ROOT = Path(__file__).parents[2]
 LAST = 8
@@ -45,6 +48,14 @@ while step < {last}:
             raise ValueError(f"shapes differ at 0x{{time.time_ns():x}}")
         if fault == "slow":
             time.sleep(60)
+        if fault == "deaf":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            (here / "child").touch()
+            time.sleep(600)
+        if fault == "leaves":
+            orphan = "sleep 600 & echo $! >" + str(here / "child")
+            subprocess.run(["setsid", "sh", "-c", orphan])
+            sys.exit(9)
     print(f"[rank0] step: {{step}} loss: 1.0", flush=True)
     saved.write_text(str(step))
 """
@@ -69,7 +80,16 @@ class Bench:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # what a terminal's keys send comes to all of it
         )
+
+    def start_and_read(self, step: int, fault: str) -> subprocess.Popen[str]:
+        """Start, and come back when a step has been done."""
+        process = self.start("--progress", r"step: (\d+)", fault=fault)
+        assert process.stdout is not None
+        while f"step: {step} " not in process.stdout.readline():
+            assert process.poll() is None
+        return process
 
     def run(self, *options: str, fault: str = "") -> tuple[int, str, str]:
         process = self.start("--progress", r"step: (\d+)", *options, fault=fault)
@@ -152,16 +172,141 @@ def test_the_ledger_adds_up_to_the_wall_clock(bench: Bench) -> None:
     spent = sum(sum(line["seconds"].values()) for line in lines if line["event"] == "spent")
     first, last = lines[0]["t"], lines[-1]["t"]
     assert spent <= last - first <= wall
+    phases = [phase for line in lines if line["event"] == "spent" for phase in line["seconds"]]
+    assert phases.count("down") == 1 and phases.count("end") == 1, "nothing came of the failed attempt's end"
 
 
 def test_told_to_stop_it_leaves_and_the_state_says_so(bench: Bench) -> None:
-    process = bench.start("--progress", r"step: (\d+)", fault="slow 5 once")
-    assert process.stdout is not None
-    while "step: 4 " not in process.stdout.readline():
-        pass
+    process = bench.start_and_read(4, "slow 5 once")
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
     assert (process.returncode, bench.state().status) == (3, "preempted")
+
+
+def test_ctrl_c_reaches_the_command_as_a_wish_to_stop_only(bench: Bench) -> None:
+    """A terminal sends SIGINT to all processes in front, and Python would end at once."""
+    process = bench.start_and_read(4, "slow 5 once")
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, bench.state().status) == (3, "preempted")
+    assert "KeyboardInterrupt" not in out + err
+
+
+def test_a_second_ctrl_c_ends_a_command_that_does_not_listen(bench: Bench) -> None:
+    process = bench.start_and_read(4, "deaf 5 once")
+    assert process.stderr is not None
+    (trainer,) = children(process.pid)
+    until = time.monotonic() + 30
+    while not (bench.directory / "child").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    assert "told to save and leave" in process.stderr.readline()
+    assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 3 and not _runs(trainer)
+
+
+def test_a_launcher_that_is_killed_takes_its_command_with_it(bench: Bench) -> None:
+    """Else the next launcher's ranks would meet those of the last one."""
+    process = bench.start_and_read(4, "slow 5 once")
+    (trainer,) = children(process.pid)
+    process.kill()
+    process.communicate(timeout=30)
+    until = time.monotonic() + 30
+    while _runs(trainer) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not _runs(trainer)
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_nothing_outlives_an_attempt(bench: Bench) -> None:
+    """Not even a process whose parent has gone, in a session of its own: it might hold a GPU or a port."""
+    code, _out, err = bench.run("--longest-pause", "0", fault="leaves 5 once")
+    assert code == 0, err
+    assert "the step ended with exit code 9" in err
+    assert not _runs(int((bench.directory / "child").read_text()))
+
+
+def test_a_log_that_takes_no_more_does_not_hold_up_the_command(bench: Bench) -> None:
+    (bench.directory / "fault").write_text("bug 5 once")
+    (bench.directory / "train.py").write_text(TRAINER.format(last=LAST))
+    unbroken_run = ["bash", str(ROOT / "training/launch/unbroken-run"), "--progress", r"step: (\d+)", "--"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*unbroken_run, sys.executable, "train.py", str(bench.directory)],
+            cwd=bench.directory,
+            env={"PATH": os.environ["PATH"], "UNBROKEN_PYTHON": sys.executable},
+            stdout=full,
+            stderr=full,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 0
+    assert (bench.state().status, bench.state().step) == ("done", LAST)
+
+
+def test_a_second_launcher_is_refused_and_the_first_one_goes_on(bench: Bench) -> None:
+    first = bench.start_and_read(4, "slow 5 once")
+    code, _out, err = bench.run()
+    assert code == 2 and "another launcher is at work, process " in err
+    assert bench.state().status == "running" and first.poll() is None
+    first.send_signal(signal.SIGTERM)
+    first.communicate(timeout=30)
+
+
+@dataclass
+class FakeReach:
+    """A command that nobody can tell to stop at first, as when Slurm has not made its step yet."""
+
+    answers: list[bool]
+    started: list[subprocess.Popen[bytes]]
+
+    def start(
+        self, argv: Sequence[str], output: int, environment: Mapping[str, str] | None
+    ) -> subprocess.Popen[bytes]:
+        self.started.append(subprocess.Popen(argv, stdout=output))
+        return self.started[-1]
+
+    def stop(self, process: subprocess.Popen[bytes]) -> bool:
+        if is_there := self.answers.pop(0):
+            process.terminate()
+        return is_there
+
+    def send(self, number: int) -> None:
+        raise AssertionError("nothing is to be ended")
+
+    def clear(self) -> None:
+        pass
+
+
+def test_a_stop_that_comes_before_the_ranks_are_there_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_ASK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(sys, "stdout", sys.__stdout__)
+    reach = FakeReach([False, False, True], [])
+    waiting = command.Command(["sleep", "600"], reach)
+    waiting.stop()
+    assert waiting.run() == 128 + signal.SIGTERM
+    assert reach.answers == []
+
+
+def test_clocks_that_are_set_do_not_change_what_a_phase_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = foreign.Account(Ledger(tmp_path / NAME, 1, "", time.time()))
+    progress = Progress(re.compile(r"(\d+)"))
+    progress.begin()
+    monkeypatch.setattr(time, "time", lambda: 0.0)  # the clock is put back by decades
+    for line in ("0", "1"):
+        progress.line(line)
+        account.look(progress)
+    account.end("done")
+    found = read(tmp_path / NAME)
+    assert found.attempts[0].resumed == 0
+    assert all(0 <= seconds < 5 for span in found.spans for seconds in span.seconds.values())
 
 
 @pytest.mark.parametrize(
@@ -170,6 +315,8 @@ def test_told_to_stop_it_leaves_and_the_state_says_so(bench: Bench) -> None:
         (["--progress", "(", "--", "true"], "--progress (: missing )"),
         (["--progress", "step", "--", "true"], "has no group"),
         (["--progress", r"(\d+)", "--"], "no command"),
+        (["--progress", r"(\d+)", "--", "/no/such/program"], "/no/such/program: no such program"),
+        (["--metrics", "/", "--", "true"], "--metrics /: is no file"),
     ],
 )
 def test_what_is_refused_at_once(
@@ -178,6 +325,16 @@ def test_what_is_refused_at_once(
     assert run.main(["--run-directory", str(tmp_path / "run"), *options]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--stall", "-1"], ["--stall", "nan"], ["--longest-pause", "x"], ["--ranks-per-node", "0"]],
+)
+def test_a_number_that_makes_no_sense_is_refused(options: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run.main([*options, "--", "true"])
+    assert ended.value.code == 2
 
 
 def test_it_needs_nothing_but_python() -> None:
@@ -204,6 +361,34 @@ def test_a_metrics_file_is_progress_too(tmp_path: Path) -> None:
     assert (progress.step, progress.best) == (42, 42)
 
 
+def test_whatever_the_metrics_file_holds_ends_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.jsonl"
+    progress = Progress(metrics=file)
+    progress.begin()
+    file.write_text(
+        '{"step": Infinity}\n{"step": NaN}\n{"step": null}\n[]\n7\n{"step": 1e999}\n{"step": 5}\n'
+    )
+    progress.look()
+    assert progress.step == 5
+    file.write_text('{"step": 6}\n')  # truncated, as by a rotation
+    progress.look()
+    assert progress.step == 6
+    file.unlink()
+    file.mkdir()
+    progress.look()
+    assert progress.step == 6
+
+
+@pytest.mark.parametrize("pattern", [r"loss (\S+)", r"loss( \d+)?"])
+def test_a_pattern_that_finds_no_number_is_said_once(pattern: str) -> None:
+    said: list[str] = []
+    progress = Progress(re.compile(pattern), say=said.append)
+    progress.begin()
+    progress.line("loss nan")
+    progress.line("loss inf")
+    assert progress.step is None and len(said) == 1 and "no whole number" in said[0]
+
+
 def test_a_step_that_is_told_again_is_no_progress() -> None:
     times = iter([0.0, 10.0, 50.0])
     progress = Progress(re.compile(r"step (\d+)"), clock=lambda: next(times))
@@ -221,6 +406,6 @@ def test_lines_are_read_whole_whatever_the_pieces(tmp_path: Path) -> None:
     os.write(sending, b"ueError: x\nRuntimeError: later\n")
     os.close(sending)
     with (tmp_path / "out").open("wb") as out:
-        follow(receiving, out, [errors, progress])
+        follow(receiving, out.fileno(), [errors, progress])
     assert (progress.step, errors.first) == (20, "ValueError: x")
     assert (tmp_path / "out").read_bytes().endswith(b"RuntimeError: later\n")

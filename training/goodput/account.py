@@ -17,7 +17,7 @@ CATEGORIES = {
     "load": "building and loading",
     "start": "starting",
     "end": "leaving",
-    "down": "down between attempts",
+    "down": "down or hanging",
 }
 """Where time can go, and what that is called."""
 

@@ -31,7 +31,7 @@ class Account:
     """The ledger of one attempt, from nothing but the moments at which its step changed."""
 
     ledger: Ledger
-    since: float
+    since: float = field(default_factory=time.monotonic)
     step: int | None = None
 
     def look(self, progress: Progress) -> None:
@@ -40,19 +40,20 @@ class Account:
             return
         if self.step is None:
             self._spend("start")
-            self.ledger.resumed(progress.first - 1)
+            self.ledger.resumed(max(0, progress.first - 1))
         else:
             self._spend("step")
         self.step = progress.step
         self.ledger.reached(self.step)
 
     def end(self, status: str) -> None:
-        """The attempt is over."""
-        self._spend("start" if self.step is None else "end")
+        """The attempt is over. Of what a failed one did after its last step, nothing came."""
+        left = "start" if self.step is None else "end"
+        self._spend("down" if status == runstate.FAILED else left)
         self.ledger.end(status)
 
     def _spend(self, phase: str) -> None:
-        now = time.time()
+        now = time.monotonic()
         self.ledger.spend(phase, now - self.since)
         self.since = now
 
@@ -80,8 +81,7 @@ class ForeignStep:
         self.progress.begin()
         self.command.readers = [*self.readers, self.progress, errors]
         self.command.complaint = self._look
-        now = time.time()
-        self._account = Account(Ledger(self.run_directory / NAME, attempt, self.job_id, now), now)
+        self._account = Account(Ledger(self.run_directory / NAME, attempt, self.job_id, time.time()))
         code = self.command.run()
         self._look()
         status, reason = self._outcome(code, self.command.ended_for or errors.first)
@@ -93,6 +93,11 @@ class ForeignStep:
         """Ask the command to leave. That it saves before is its own affair."""
         self._stopping = True
         self.command.stop()
+
+    def end(self) -> None:
+        """End the command now."""
+        self._stopping = True
+        self.command.end()
 
     def _look(self) -> str | None:
         """Book the progress; why the command must be ended, or None."""

@@ -5,6 +5,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, Protocol
 
 from training.launch.failures import error_in
 
@@ -27,15 +28,15 @@ class Reader(Protocol):
         """One line, without its end."""
 
 
-def follow(source: int, out: BinaryIO, readers: list[Reader]) -> None:
-    """Pass all that comes from a descriptor on at once, and its lines to the readers; closes it at its end.
+def follow(source: int, out: int, readers: list[Reader]) -> None:
+    """Pass all that comes from a descriptor on to another at once, and its lines to the readers; closes it
+    at its end.
 
     A progress bar's carriage return ends a line too.
     """
     rest = b""
     while data := os.read(source, 1 << 16):
-        out.write(data)
-        out.flush()
+        _pass_on(data, out)
         *lines, rest = _LINE_END.split(rest + data)
         for line in lines:
             _tell(readers, line)
@@ -43,6 +44,13 @@ def follow(source: int, out: BinaryIO, readers: list[Reader]) -> None:
             rest = b""
     os.close(source)
     _tell(readers, rest)
+
+
+def _pass_on(data: bytes, out: int) -> None:
+    """A log that takes no more, on a full disk or of a reader that has gone, must not hold up the job."""
+    with contextlib.suppress(OSError):
+        while data:
+            data = data[os.write(out, data) :]
 
 
 def _tell(readers: list[Reader], line: bytes) -> None:
@@ -71,6 +79,8 @@ class Progress:
     metrics: Path | None = None
     """JSON lines, each with `step`."""
     clock: Callable[[], float] = time.monotonic
+    say: Callable[[str], None] = lambda text: None
+    """Tells a person, once, of a pattern that finds what is no number."""
     first: int | None = None
     """The first number of this attempt."""
     step: int | None = None
@@ -79,6 +89,7 @@ class Progress:
     """The largest number of this attempt."""
     moved_at: float = field(default=0.0)
     _size: int = 0
+    _is_told: bool = False
 
     def begin(self) -> None:
         """A new attempt: the clock runs from here, and lines of earlier ones do not count."""
@@ -88,40 +99,47 @@ class Progress:
     def line(self, text: str) -> None:
         """Look for the pattern."""
         found = self.pattern.search(text) if self.pattern else None
-        if found:
-            self._note(int(found.group(1)))
+        if found and not self._note(found.group(1)) and not self._is_told:
+            self._is_told = True
+            self.say(
+                f"--progress finds {found.group(1)!r}, which is no whole number: such lines do not count"
+            )
 
     def look(self) -> None:
         """Read what the metrics file has gained."""
         if self.metrics is None or (length := self._length()) == self._size:
             return
         start = self._size if length > self._size else 0
-        with self.metrics.open("rb") as file:
+        with contextlib.suppress(OSError), self.metrics.open("rb") as file:  # it may be there again later
             file.seek(start)
             text = file.read()
-        whole = text[: text.rfind(b"\n") + 1]
-        self._size = start + len(whole)
-        for line in whole.splitlines():
-            self._read(line)
+            whole = text[: text.rfind(b"\n") + 1]
+            self._size = start + len(whole)
+            for line in whole.splitlines():
+                self._read(line)
 
     def still_seconds(self) -> float:
         """How long the number has not changed."""
         return self.clock() - self.moved_at
 
     def _read(self, line: bytes) -> None:
-        try:
-            self._note(int(json.loads(line)["step"]))
-        except (ValueError, KeyError, TypeError):
-            return  # a line of another kind
+        with contextlib.suppress(ValueError, KeyError, TypeError):  # a line of another kind
+            self._note(json.loads(line)["step"])
 
-    def _note(self, step: int) -> None:
+    def _note(self, found: Any) -> bool:
+        """Take a number in; whether it is one."""
+        try:
+            step = int(found)
+        except (ValueError, TypeError, OverflowError):
+            return False
         if self.first is None:
             self.first = step
         if step != self.step:
             self.step, self.best, self.moved_at = step, max(step, self.best), self.clock()
+        return True
 
     def _length(self) -> int:
         try:
             return self.metrics.stat().st_size if self.metrics else 0
-        except FileNotFoundError:
+        except OSError:
             return 0

@@ -13,17 +13,21 @@ Exit codes: 0 ended well, or requeued; 1 given up; 2 could not start; 3 told to 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from training.console import end_process
 from training.launch import slurm
-from training.launch.command import Command, OnThisMachine, UnderSlurm
+from training.launch.command import Command
 from training.launch.foreign import ForeignStep, Patience
 from training.launch.network import NetworkCheck
 from training.launch.output import Progress, Reader
+from training.launch.reach import OnThisMachine, UnderSlurm, adopt_orphans
 from training.launch.slurm import Container, LaunchError
 from training.launch.supervisor import EXIT_CANNOT_START, Supervisor, say, supervise
 from training.launch.task import CALLERS_PYTHONPATH
@@ -37,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     words = options.command[1:] if options.command[:1] == ["--"] else options.command
     job_id = "" if options.here else os.environ.get("SLURM_JOB_ID", "")
     try:
-        progress = Progress(_pattern(options.progress), options.metrics)
+        progress = Progress(_pattern(options.progress), _metrics(options.metrics), say=say)
         command, left_out = _command(options, words, job_id)
     except LaunchError as error:
         print(f"unbroken-run: {error}", file=sys.stderr)
@@ -69,15 +73,27 @@ def _parser() -> argparse.ArgumentParser:
     add("--metrics", type=Path, metavar="FILE", help="JSON lines with `step`, in place of --progress")
     add(
         "--stall",
-        type=float,
+        type=_seconds,
         default=600.0,
         metavar="S",
         help="seconds without progress; 0: never; default: 600",
     )
-    add("--start-stall", type=float, default=1800.0, metavar="S", help="to the first progress; default: 1800")
-    add("--longest-pause", type=float, default=60.0, metavar="S", help="between two attempts; default: 60")
+    add(
+        "--start-stall",
+        type=_seconds,
+        default=1800.0,
+        metavar="S",
+        help="to the first progress; default: 1800",
+    )
+    add(
+        "--longest-pause",
+        type=_seconds,
+        default=60.0,
+        metavar="S",
+        help="between two attempts; default: 60",
+    )
     add("--run-directory", type=Path, default=Path("run"), help="where its state lies; default: run")
-    add("--ranks-per-node", type=int, default=1, help="under Slurm, for torchrun; default: 1")
+    add("--ranks-per-node", type=_count, default=1, help="under Slurm, for torchrun; default: 1")
     add("--no-auto-resume", action="store_true", help="plain srun, also on HyperPod")
     add("--container-image", help="under Slurm: image for Pyxis")
     add("--container-mount", action="append", default=[], metavar="/outside:/inside")
@@ -85,6 +101,25 @@ def _parser() -> argparse.ArgumentParser:
     add("--here", action="store_true", help="run it here although this is a Slurm job")
     add("command", nargs=argparse.REMAINDER)
     return parser
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds, 0 or more")
+    return seconds
+
+
+def _count(text: str) -> int:
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return int(text)
+
+
+def _metrics(path: Path | None) -> Path | None:
+    if path is not None and path.exists() and not path.is_file():
+        raise LaunchError(f"--metrics {path}: is no file\n  hint: name the file that the command writes")
+    return path
 
 
 def _pattern(text: str | None) -> re.Pattern[str] | None:
@@ -106,6 +141,10 @@ def _command(options: argparse.Namespace, words: Sequence[str], job_id: str) -> 
     if not words:
         raise LaunchError("no command\n  hint: write it after --")
     if not job_id:
+        if shutil.which(words[0]) is None:
+            hint = "look for a slip of the pen, give the whole path, or make the file executable"
+            raise LaunchError(f"{words[0]}: no such program\n  hint: {hint}")
+        adopt_orphans()
         return Command(words, OnThisMachine(), environment=_environment()), False
     slurm.refuse_frozen(words)
     resume = slurm.HYPERPOD_MARKER.is_dir() and not options.no_auto_resume
@@ -136,4 +175,4 @@ def _environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

@@ -18,10 +18,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from training import config
+from training.console import end_process
 from training.launch import slurm
-from training.launch.command import Command, UnderSlurm
+from training.launch.command import Command
 from training.launch.network import NetworkCheck
 from training.launch.prepare import Place, prepare
+from training.launch.reach import UnderSlurm
 from training.launch.slurm import Container, LaunchError
 from training.launch.supervisor import EXIT_CANNOT_START, Supervisor, say, supervise
 
@@ -128,4 +130,4 @@ def _asked(arguments: list[str] | None) -> Asked:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

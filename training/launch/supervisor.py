@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -18,10 +17,15 @@ from types import FrameType
 from typing import Protocol
 
 from training import runstate
+from training.console import tell
 from training.launch.budget import Budget, Decision, after_failure
+from training.launch.lock import Busy, alone
 
 EXIT_DONE, EXIT_GAVE_UP, EXIT_CANNOT_START, EXIT_STOPPED = 0, 1, 2, 3
 _REQUEUED = "the job was queued again from outside, its first node lost"
+_NO_TIME = "the time limit came before a new checkpoint"
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
+_LOCK_PATIENCE_SECONDS = 300.0
 
 
 class Step(Protocol):
@@ -31,7 +35,10 @@ class Step(Protocol):
         """Start the ranks and wait for them; returns 0 when all ended well."""
 
     def stop(self) -> None:
-        """Ask all ranks to save and leave; called from a signal handler while `run` waits."""
+        """Ask all ranks to save and leave; called from a signal handler, and perhaps before `run`."""
+
+    def end(self) -> None:
+        """End all ranks now; called like `stop`."""
 
 
 @dataclass
@@ -49,10 +56,13 @@ class Supervisor:
     restart_count: int = 0
     """How often Slurm has queued the job again."""
     stop_signal: int | None = None
+    _first_step: int = 0
+    """Saved when this launcher began."""
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> int:
         """Start the step as often as the budget allows; returns the exit code."""
+        self._first_step = runstate.read_state(self.run_directory).step
         if self._was_cut_off() and not self._again(_REQUEUED).again:
             return EXIT_GAVE_UP
         while self.stop_signal is None:
@@ -67,16 +77,22 @@ class Supervisor:
                 return EXIT_GAVE_UP
             if decision.machine and self.requeue_on_machine_fault and self.job_id:
                 return self._requeue("a machine is to blame, and nothing else exchanges it here")
-            (self.pause or self._stopped.wait)(min(decision.pause_seconds, self.longest_pause_seconds))
+            (self.pause or self.wait)(min(decision.pause_seconds, self.longest_pause_seconds))
         return EXIT_STOPPED  # told to stop in the pause between two attempts: everything is saved
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
-        """Signal handler: remember it and have the ranks save and leave."""
+        """Signal handler: remember it and have the ranks save and leave; a second Ctrl-C ends them."""
         first = self.stop_signal is None
         self.stop_signal = self.stop_signal or number
         self._stopped.set()
         if first:
             self.step.stop()
+        elif number == signal.SIGINT:
+            self.step.end()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so many seconds, or until told to stop; whether it was."""
+        return self._stopped.wait(seconds)
 
     def _was_cut_off(self) -> bool:
         """Whether the launcher of an earlier start of this job ended without a word, as with its node.
@@ -113,20 +129,19 @@ class Supervisor:
         return decision
 
     def _budget(self) -> Budget:
-        try:
-            content = json.loads((self.run_directory / "launcher.json").read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return Budget()
-        return Budget(**content)
+        return runstate.read_record(self.run_directory / "launcher.json", Budget) or Budget()
 
     def _stop(self) -> int:
         state = runstate.read_state(self.run_directory)
-        if state.status != runstate.PREEMPTED:
+        has_saved = state.status == runstate.PREEMPTED
+        if not has_saved:
             say("stopped before the ranks had saved; a restart goes on from the last checkpoint")
-            return EXIT_GAVE_UP
         if self.job_id and (self.stop_signal == signal.SIGUSR1 or state.stopped_by == "time limit"):
-            return self._requeue("the time limit is near, and the ranks have saved")
-        return EXIT_STOPPED
+            # a time limit too short for a checkpoint would be followed by another one for ever
+            if state.step <= self._first_step and not self._again(_NO_TIME).again:
+                return EXIT_GAVE_UP
+            return self._requeue("the time limit is near")
+        return EXIT_STOPPED if has_saved else EXIT_GAVE_UP
 
     def _requeue(self, why: str) -> int:
         say(f"{why}; the job is queued again")
@@ -135,15 +150,18 @@ class Supervisor:
 
 def supervise(supervisor: Supervisor) -> int:
     """Run a supervisor with the signals that end a job bound to it."""
-    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
-        signal.signal(number, supervisor.handle)
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup's wish stands
+            signal.signal(number, supervisor.handle)
+    patience = _LOCK_PATIENCE_SECONDS if supervisor.job_id else 0.0
     try:
-        return supervisor.run()
-    except (OSError, ValueError) as error:
+        with alone(supervisor.run_directory, patience, say, supervisor.wait):
+            return supervisor.run()
+    except (OSError, ValueError, Busy) as error:
         say(f"cannot run the job: {error}")
         return EXIT_CANNOT_START
 
 
 def say(message: str) -> None:
     """Tell a person, in the job's log."""
-    print(f"launcher: {message}", file=sys.stderr, flush=True)
+    tell(f"launcher: {message}")
