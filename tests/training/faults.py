@@ -361,3 +361,32 @@ def _waiting(rank: int, told: int) -> None:
     setattr(together, "time", fake)  # noqa: B010  # in the module only
     setattr(waiting, "time", fake)  # noqa: B010  # and here
     opening.begin = lambda *_arguments: None
+
+
+def noting_effects(rank: int) -> None:
+    """Print the rows of each batch of an evaluation, and the gradient's norm when the optimizer steps."""
+    import torch
+
+    from training import loop, step
+    from training.optim import adamw
+
+    loss = step.Stepper.loss
+
+    def noting_adamw(*arguments: Any) -> Any:
+        optimizer = adamw(*arguments)
+
+        def note(optimizer: Any, *_rest: Any) -> None:
+            gradients = [each.grad for group in optimizer.param_groups for each in group["params"]]
+            norm: Any = torch.nn.utils.get_total_norm(gradients)
+            os.write(1, f"steps with norm {norm.full_tensor().item()}\n".encode())
+
+        optimizer.register_step_pre_hook(note)
+        return optimizer
+
+    def noting_loss(self: step.Stepper, batch: Any) -> Any:
+        if not self.model.training:
+            os.write(1, f"evaluates {len(batch.ids)} rows\n".encode())
+        return loss(self, batch)
+
+    setattr(loop, "adamw", noting_adamw)  # noqa: B010  # in the module only
+    step.Stepper.loss = noting_loss  # type: ignore[method-assign]  # a fake in its place

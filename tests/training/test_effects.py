@@ -1,17 +1,17 @@
-"""Settings that the published job names, seen in what they name: the model, the optimizer, the ranks, a run.
+"""Settings that the published job names, seen in what they name: the model, the optimizer, the ranks.
 
-That an argument sets its setting is tested beside its table (test_seed_arguments.py).
+What shows only in a run, or in what is read, is in test_effects_of_runs.py; that an argument sets its setting
+is tested beside its table (test_seed_arguments.py).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.training import ranks
-from tests.training.conftest import write_job
 from tests.training.model.world import together
 from training.config import JobConfig, parse
 
@@ -54,7 +54,9 @@ EFFECTS: list[tuple[str, Any, set[str]]] = [
     ("plateau_fraction", 0.25, {"rates"}),
     ("num_steps", 50, {"rates"}),
     ("precision", "bf16", {"numbers"}),
-    ("activation_checkpointing", False, {"recomputed"}),
+    ("activation_checkpointing", False, {"recomputed", "moved"}),
+    ("activation_offloading", False, {"moved", "back at once"}),
+    ("offload_horizon", 3, {"back at once"}),
     ("limit_all_gathers", False, {"gathered ahead"}),
     ("sharding", "hybrid", {"split"}),
     ("cpu_offload", True, {"host"}),
@@ -73,6 +75,7 @@ def observed(values: dict[str, Any]) -> dict[str, Any]:
     group, weight = adamw(model, config).param_groups[0], names["model.layers.0.mlp.up_proj.weight"]
     return {
         **observed_step(model, config),
+        **observed_moves(config),
         "class": type(model).__name__.removeprefix("FSDP"),
         "embedding": tuple(names["lm_head.weight"].shape),
         "mlp": tuple(weight.shape),
@@ -127,6 +130,42 @@ def observed_step(model: Any, config: JobConfig) -> dict[str, Any]:
     }
 
 
+def observed_moves(config: JobConfig) -> dict[str, Any]:
+    """What five layers move to the host in a step, and how many of them have it back at once; on a CPU, which
+    is told to be a device with memory of its own."""
+    import torch
+
+    from tests.training.model.parts import CPU, loss_of, tokens
+    from training.model import memory, shard
+    from training.model.build import build
+    from training.model.shape import choose
+    from training.model.values import allocate, initialise
+
+    shape = replace(choose(config, Path()).shape, num_hidden_layers=5)
+    model: Any = build(shape)
+    allocate(model, CPU, CPU)
+    initialise(model, shape, 1)
+    made: list[memory.OffloadedLayers] = []
+    moved: list[torch.Tensor] = []
+    back: list[int] = []
+    kind, to_host = memory.OffloadedLayers, memory._to_host
+
+    def noting(horizon: int) -> memory.OffloadedLayers:
+        made.append(kind(horizon))
+        return made[-1]
+
+    setattr(shard, "OffloadedLayers", noting)  # noqa: B010  # in this module only
+    memory._to_host = lambda tensor: moved.append(tensor) or to_host(tensor)  # type: ignore[func-returns-value]
+    shard._wrap_layers(model, config, "cuda")
+    for layer in model.model.layers:
+        layer.mlp.up_proj.weight.register_hook(lambda _: back.append(sum(len(m.on_device()) for m in made)))
+    loss: Any = loss_of(model, tokens(config, 0))
+    loss.backward()
+    setattr(shard, "OffloadedLayers", kind)  # noqa: B010
+    memory._to_host = to_host
+    return {"moved": len(moved), "back at once": max(back)}
+
+
 def all_observed() -> list[dict[str, Any]]:
     return [observed({}), *(observed({name: value}) for name, value, _ in EFFECTS)]
 
@@ -143,67 +182,3 @@ def test_a_setting_changes_what_it_names_and_nothing_else(seen: list[dict[str, A
     _, _, expected = EFFECTS[place]
     different = {key for key in base if base[key] != changed[key]}
     assert different and different <= expected
-
-
-@pytest.fixture(scope="module")
-def base_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run_with(tmp_path_factory.mktemp("base"))
-
-
-@pytest.fixture(scope="module")
-def changed_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run_with(
-        tmp_path_factory.mktemp("changed"),
-        train_batch_size=1,
-        num_steps=8,
-        log_every=2,
-        checkpoint_every=3,
-        validate_every=4,
-        same_seed=True,
-    )
-
-
-def run_with(directory: Path, **changes: Any) -> Path:
-    values = {"num_steps": 6, "checkpoint_every": 2, "validate_every": 3, "validate_batches": 1}
-    write_job(directory, **(values | changes))
-    assert ranks.train(directory, 2) == [0, 0], ranks.log(directory)
-    return directory
-
-
-def test_a_run_follows_its_counts(base_run: Path, changed_run: Path) -> None:
-    base, changed = ranks.log(base_run), ranks.log(changed_run)
-    assert [max(ranks.metrics(each)) for each in (base_run, changed_run)] == [6, 8]
-    assert [each.count(" Loss: ") for each in (base, changed)] == [6, 4]
-    assert [each.count("Validation loss") for each in (base, changed)] == [2, 2]
-    assert {path.name for path in changed_run.glob("checkpoints/step-*")} >= {
-        "step-00000006",
-        "step-00000008",
-    }
-    tokens = [ranks.metrics(each)[1]["tokens"] for each in (base_run, changed_run)]
-    assert tokens == [2 * 2 * 32, 2 * 1 * 32]
-
-
-def test_epochs_end_a_run(tmp_path: Path) -> None:
-    (tmp_path / "text").write_bytes(bytes(range(32, 127)) * 30)
-    once, twice = (
-        run_with(tmp_path / str(n), num_epochs=n, num_steps=1000, dataset=str(tmp_path / "text"))
-        for n in (1, 2)
-    )
-    assert 0 < 2 * max(ranks.metrics(once)) == max(ranks.metrics(twice)) < 100
-
-
-def random_states_differ(checkpoint: Path) -> bool:
-    import torch
-    from torch.distributed.checkpoint import state_dict_loader
-
-    from training import rng
-    from training.checkpoint.state import rng_key
-
-    state: dict[str, Any] = {rng_key(rank): rng.capture(torch.device("cpu")) for rank in (0, 1)}
-    state_dict_loader.load(state, checkpoint_id=checkpoint, no_dist=True)
-    return not torch.equal(*(state[rng_key(rank)]["torch"] for rank in (0, 1)))
-
-
-def test_ranks_drop_the_same_elements_only_when_asked_to(base_run: Path, changed_run: Path) -> None:
-    assert ranks.call(random_states_differ, base_run / "checkpoints/step-00000006")
-    assert not ranks.call(random_states_differ, changed_run / "checkpoints/step-00000006")
