@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unbroken.checks.check import Area, Check
-from unbroken.checks.result import Outcome, failed, passed
+from unbroken.checks.result import Outcome, counted, failed, passed
 from unbroken.checks.subject import Subject
 from unbroken.config import ConfigError
 
@@ -31,7 +31,8 @@ class FileValid(Check):
         """A Subject exists only for a file that was loaded."""
         groups = subject.config.groups()
         nodes = sum(group.num_instances for group in groups)
-        return passed(f"{subject.path}: {len(groups)} groups, {nodes} nodes, {subject.config.region}")
+        counts = f"{counted(len(groups), 'group')}, {counted(nodes, 'node')}"
+        return passed(f"{subject.path}: {counts}, {subject.config.region}")
 
     def refused(self, error: ConfigError) -> Outcome:
         """The answer for a file that could not be loaded."""

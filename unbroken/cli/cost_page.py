@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unbroken.catalog.prices import HOURS_A_MONTH, STALE_DAYS, Price
+from unbroken.checks.result import counted
 from unbroken.cli import output
 from unbroken.ops.cost.estimate import Line, Standing, Total
 from unbroken.ops.cost.report import Report
@@ -139,8 +140,8 @@ def _budget(budget: float, up: Total) -> str:
 def _job(found: Report) -> Iterator[str]:
     job = found.job
     yield (
-        f"\nJob: {job.steps:,} steps of {job.tokens_per_step:,} tokens on {job.ranks} ranks, "
-        f"{job.tokens:,} tokens at most."
+        f"\nJob: {counted(job.steps, 'step')} of {job.tokens_per_step:,} tokens on "
+        f"{counted(job.ranks, 'rank')}, {job.tokens:,} tokens at most."
     )
     if found.run is None:
         yield "Its cost follows from its speed: give --tokens-per-second (of one rank, measured) or --mfu."

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from unbroken.checks.result import counted
 from unbroken.cli import output
 from unbroken.cli.options import ClusterFile, Json, Rehearsal, TargetName
 from unbroken.cli.progress import display
@@ -34,7 +35,7 @@ def cloudformation(
 
     with display(sys.stderr) as shown, Stages(shown).stage("export", "Write templates and files") as stage:
         result = plain.export(cluster, out)
-        stage.note = f"{len(result.stacks)} stacks"
+        stage.note = counted(len(result.stacks), "stack")
     if as_json:
         output.data(json.dumps({"schema_version": 1, **asdict(result)}, indent=2))
         return

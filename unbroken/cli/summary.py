@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TextIO
 
+from unbroken.checks.result import counted
 from unbroken.cli.output import styled, table
 from unbroken.rehearsal.report_model import Loss, Recovery, Report
 
@@ -49,8 +50,12 @@ def recovery_rows(item: Recovery) -> list[tuple[str, str]]:
     return [
         ("fault", f"{item.fault.replace('_', ' ')} of {item.node} after step {item.step}"),
         ("recovery", ", ".join(parts) or "none seen"),
-        ("cost", f"{item.steps_lost if item.steps_lost is not None else '?'} steps done again, {same}"),
+        ("cost", f"{_steps(item.steps_lost)} done again, {same}"),
     ]
+
+
+def _steps(lost: int | None) -> str:
+    return "? steps" if lost is None else counted(lost, "step")
 
 
 def loss_rows(loss: Loss) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from unbroken.aws.cloudformation import Stack, StackEvent
 from unbroken.catalog.cloudformation import BUCKET, FILE_SYSTEM, KEEPS, SECURITY_GROUP
+from unbroken.checks.result import counted
 from unbroken.config import CLUSTER_TAG
 from unbroken.ops.errors import CannotRun, CheckFailed
 from unbroken.ops.stack_progress import Follower, Told, failures, settled
@@ -73,7 +74,7 @@ def _mend(target: Target, cluster: str, stack: Stack, stuck: Sequence[StackEvent
     for event in stuck:
         name, s3 = event.physical_id, target.aws.s3
         if event.resource_type == BUCKET and s3.tags(name).get(CLUSTER_TAG) == cluster:
-            told(f"{name}: {s3.empty(name)} objects deleted")
+            told(f"{name}: {counted(s3.empty(name), 'object')} deleted")
     if any(event.resource_type in NETWORK for event in stuck):
         _wait_for_interfaces(target, stack, told)
     target.pace.wait()

@@ -81,7 +81,7 @@ def test_a_bucket_of_ours_that_is_not_empty_is_emptied(bench: Bench) -> None:
     bench.rehearsal.aws.clients.s3.put_object(Bucket=f"{bench.cluster}-b", Key="late", Body=b"x")
     remove(bench.target, bench.cluster, stack(bench, "storage"), bench.told.append)
     assert bench.status("storage") is None
-    assert f"{bench.cluster}-b: 1 objects deleted" in bench.told
+    assert f"{bench.cluster}-b: 1 object deleted" in bench.told
 
 
 def test_interfaces_that_linger_are_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from unbroken.aws.sagemaker import Reserved, TrainingPlan
 from unbroken.catalog import instance_types
 from unbroken.checks.account.base import deployed, zone_names
 from unbroken.checks.check import Area, Check
-from unbroken.checks.result import Outcome, failed, listed, passed, together, unknown
+from unbroken.checks.result import Outcome, counted, failed, listed, passed, together, unknown
 from unbroken.checks.subject import Subject
 from unbroken.config import InstanceGroup, WorkerGroup
 
@@ -153,7 +153,7 @@ class TrainingPlans(Check):
             said = f"{name}: {plan.available} of {plan.total} instances are available, {nodes} wanted"
             return unknown(said, "see what uses the others; a plan that has not begun may show none")
         span = f"{_day(plan.start)} to {_day(plan.end)}"
-        return passed(f"{name}: {plan.status}, {plan.total} instances, {span}")
+        return passed(f"{name}: {plan.status}, {counted(plan.total, 'instance')}, {span}")
 
 
 def _of_plan(plan: TrainingPlan, groups: list[WorkerGroup]) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _of_plan(plan: TrainingPlan, groups: list[WorkerGroup]) -> Iterator[str]:
         yield f"it is for {listed(plan.targets) or 'nothing'}, not for {TARGET}"
     nodes = sum(group.num_instances for group in groups)
     if nodes > plan.total:
-        yield f"it has {plan.total} instances, and the groups want {nodes}"
+        yield f"it has {counted(plan.total, 'instance')}, and the groups want {nodes}"
 
 
 def _of_group(plan: TrainingPlan, group: WorkerGroup, subject: Subject) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from unbroken.checks.result import Outcome, failed, listed, missing, passed, unknown
+from unbroken.checks.result import Outcome, counted, failed, listed, missing, passed, unknown
 from unbroken.checks.subject import Missing, Subject
 from unbroken.checks.template.base import TemplateCheck
 from unbroken.checks.template.wildcards import INSTALL
@@ -51,4 +51,4 @@ class TemplateSynth(TemplateCheck):
                 f"dummy zones in {listed(dummy)}", "name zones in the file, and no look-ups in stacks/"
             )
         resources = sum(len(one.document["Resources"]) for one in subject.templates.values())
-        return passed(f"{len(subject.templates)} stacks, {resources} resources")
+        return passed(f"{counted(len(subject.templates), 'stack')}, {counted(resources, 'resource')}")

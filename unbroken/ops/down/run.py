@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from unbroken.checks.result import counted
 from unbroken.config import ClusterConfig
 from unbroken.ops.choose_target import chosen
 from unbroken.ops.cost.staying import staying
@@ -80,7 +81,7 @@ def down(request: Request, display: Display, agree: Agree) -> Down:
             except Interrupted as error:
                 error.explanation = what_goes_on(target, names)
                 raise
-            stage.note = f"{len(names)} stacks deleted"
+            stage.note = f"{counted(len(names), 'stack')} deleted"
     return Down(config.name, config.region, names, left, _costs(config, left), intent.jobs)
 
 
@@ -99,5 +100,5 @@ def _look(config: ClusterConfig, target: Target, stages: Stages) -> Intent:
         for part in found:
             guard(target, config.name, part.stack)
         listed, unknown = jobs(target, config) if any(part.area == "cluster" for part in found) else ([], "")
-        stage.note = f"{len(found)} stacks"
+        stage.note = counted(len(found), "stack")
     return Intent(config, target, found, stays(found, target.region), listed, unknown)

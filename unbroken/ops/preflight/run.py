@@ -11,7 +11,7 @@ from pathlib import Path
 from unbroken import config
 from unbroken.checks.every import CHECKS
 from unbroken.checks.file import FileValid
-from unbroken.checks.result import LeftOut, Outcome, Result, Verdict, failed, passed, unknown
+from unbroken.checks.result import LeftOut, Outcome, Result, Verdict, counted, failed, passed, unknown
 from unbroken.checks.runner import answer
 from unbroken.checks.subject import Account, Missing, Subject
 from unbroken.config import ClusterConfig, ConfigError
@@ -92,7 +92,7 @@ def _subject(
         rendered = bundles(cluster, folder / "bundles")
     with stages.stage("synth", "Make the templates") as stage:
         made = templates(path, folder / "cdk.out")
-        stage.note = made.reason.splitlines()[0] if isinstance(made, Missing) else f"{len(made)} stacks"
+        stage.note = made.reason.splitlines()[0] if isinstance(made, Missing) else counted(len(made), "stack")
     with stages.stage("programs", "Ask the programs for their versions"):
         found = programs(_root())
     account = Account(target.aws) if target else None

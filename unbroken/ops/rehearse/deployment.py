@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unbroken.checks.result import counted
 from unbroken.ops.down.parts import parts
 from unbroken.ops.down.take_down import take_down
 from unbroken.ops.rehearse import leftovers
@@ -33,7 +34,7 @@ def deploy(context: Context) -> None:
         stage.detail("making the templates")
         assembly = synth(context.root, context.cluster_file(), context.places.cdk_out)
         up(context.target(), context.cdk(), assembly, context.config, stage.detail)
-        stage.note = f"{len(assembly.areas)} stacks"
+        stage.note = counted(len(assembly.areas), "stack")
         context.deployed = True
 
 
@@ -43,7 +44,7 @@ def destroy(context: Context) -> None:
     with context.stages.stage("destroy", "Take the stacks down") as stage:
         found = parts(target, context.config.name)
         take_down(target, context.config, found, stage.detail)
-        stage.note = f"{len(found)} stacks"
+        stage.note = counted(len(found), "stack")
 
 
 def look_for_leftovers(context: Context) -> None:

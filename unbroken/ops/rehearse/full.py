@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unbroken import render
+from unbroken.checks.result import counted
 from unbroken.ops.rehearse import deployment, drill
 from unbroken.ops.rehearse.cluster import Cluster, wait_for
 from unbroken.ops.rehearse.context import Context
@@ -68,7 +69,7 @@ def slurm_idle(context: Context) -> None:
             raise StageFailed(
                 f"{error}: {said}", "`unbroken rehearse --keep`, then look at slurmctld"
             ) from None
-        stage.note = f"{len(workers)} workers"
+        stage.note = counted(len(workers), "worker")
         context.events.emit("rehearse", "versions", "nodes", **node_versions(cluster))
 
 
@@ -111,7 +112,7 @@ def train(context: Context, job: Job) -> None:
                 raise node_failure(context.places, since=event.t) or error from None
     with context.stages.stage("finish", "Train to the end") as stage:
         job.until("completion", lambda watch: watch.state == "COMPLETED", drill.FINISH_SECONDS, stage.detail)
-        stage.note = f"{job.watch.step} steps, loss {job.watch.metrics[-1]['loss']:.4f}"
+        stage.note = f"{counted(job.watch.step, 'step')}, loss {job.watch.metrics[-1]['loss']:.4f}"
 
 
 def accounting(context: Context, job: Job) -> None:
