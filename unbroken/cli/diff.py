@@ -20,7 +20,7 @@ def diff_verb(cluster: str | None, target: str, rehearsal: str | None, as_json: 
     with display(sys.stderr) as shown:
         found = diff(cluster, target, rehearsal, shown)
     if as_json:
-        output.data(json.dumps(words.document(found.plan, found.refusals), indent=2))
+        output.data(json.dumps(words.document(found.plan, found.refusals, found.other_bundle), indent=2))
     else:
         output.data("\n".join(_lines(found)))
     if found.refusals:
@@ -31,12 +31,13 @@ def _lines(found: Diff) -> Iterator[str]:
     plan = found.plan
     if plan.empty:
         yield f"{found.cluster} in {found.region} is as the cluster file says"
+        yield from _section("to know", "\n".join(words.of_bundles(found.other_bundle)))
         return
     yield f"what `unbroken up` would do to {found.cluster} in {found.region}"
     yield from _section("nodes", output.table(words.node_rows(plan)))
     yield from _section("data", "\n".join(words.data_lines(plan)))
     yield from _section("resources", "\n".join(words.resource_lines(plan)))
-    yield from _section("to know", "\n".join(words.notes(plan)))
+    yield from _section("to know", "\n".join([*words.notes(plan), *words.of_bundles(found.other_bundle)]))
     yield from _section("refused", "\n".join(_refused(found)))
 
 

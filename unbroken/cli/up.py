@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 
 from unbroken.cli import asking, output
@@ -47,4 +48,14 @@ def _show(plan: Plan) -> None:
 
 def _lines(result: Up) -> list[str]:
     head = f"\n{result.cluster} is up in {result.region}{'; to connect:' if result.connect else ''}"
-    return [head, *(f"  {command}" for command in result.connect)]
+    return [head, *(f"  {command}" for command in result.connect), *_not_reached(result)]
+
+
+def _not_reached(result: Up) -> Iterator[str]:
+    """What of the deployment the nodes that were there before do not have."""
+    yield from words.of_bundles(result.other_bundle)
+    if result.job and result.job.problem:
+        warning = output.styled("warning:", "yellow", sys.stderr)
+        yield f"{warning} the controller may not have the deployed job: {result.job.problem}"
+        yield "\n`unbroken up` again gives it; so does this, in a root shell of the controller:"
+        yield f"  {result.job.command}"

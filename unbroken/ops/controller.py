@@ -20,14 +20,28 @@ _DOCUMENT = "AWS-StartNonInteractiveCommand"
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def on_controller(target: Target, config: ClusterConfig, script: str, run: Run = subprocess.run) -> str:
+class Refused(CannotRun):
+    """The script ran on the controller and failed; `said` is what it printed."""
+
+    def __init__(self, code: int, said: str) -> None:
+        super().__init__(f"the controller answered with exit code {code}: {said}")
+        self.said = said
+
+
+def on_controller(
+    target: Target,
+    config: ClusterConfig,
+    script: str,
+    run: Run = subprocess.run,
+    seconds: float = SECONDS,
+) -> str:
     """What a shell script prints there, with Slurm's commands on its PATH. CannotRun says why it could not.
 
     On AWS through Session Manager, which needs the AWS CLI and its plugin on this machine.
     """
     try:
         if target.nodes:
-            done = target.nodes.shell(script, timeout=SECONDS)
+            done = target.nodes.shell(script, timeout=seconds)
             return _checked(done.returncode, done.stdout, done.stderr)
         if not target.real:
             raise CannotRun("the rehearsal is reduced: its nodes are on paper, and no Slurm runs")
@@ -36,11 +50,13 @@ def on_controller(target: Target, config: ClusterConfig, script: str, run: Run =
             command,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=seconds,
             check=False,
             env=dict(target.environment),
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired as error:
+        raise CannotRun(f"the controller did not answer within {seconds:.0f} s") from error
+    except OSError as error:
         raise CannotRun(f"the controller could not be asked: {error}") from error
     return _said(done)
 
@@ -74,5 +90,5 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
 
 def _checked(code: int, out: str, err: str) -> str:
     if code != 0:
-        raise CannotRun(f"the controller answered with exit code {code}: {(err or out).strip()}")
+        raise Refused(code, "\n".join(text.strip() for text in (out, err) if text.strip()))
     return out

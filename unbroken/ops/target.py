@@ -56,6 +56,11 @@ class Target:
         """Whether it is AWS itself."""
         return self.name == AWS
 
+    @property
+    def runs_nodes(self) -> bool:
+        """Whether there are nodes to ask; a reduced rehearsal has them on paper."""
+        return self.real or self.nodes is not None
+
 
 def on_aws(region: str, base: Mapping[str, str] = os.environ) -> Target:
     """AWS, with the credentials that the environment gives."""

@@ -78,9 +78,8 @@ def test_more_nodes_and_a_new_group_are_added(deployed: Deployed) -> None:
     plan = deployed.plan(cluster(worker_groups=[cpu(5)], login_groups=[LoginGroup(name="login")]))
     assert effects(plan) == {"controller-machine": (1, 0, 0), "cpu": (2, 3, 0), "login": (0, 1, 0)}
     assert plan.refusals() == []
-    assert any(
-        "3 nodes keep what they have" in note for note in words.notes(plan)
-    )  # node.json names the group
+    # node.json names the group
+    assert any("nodes that keep what they have: 3" in note for note in words.notes(plan))
 
 
 def test_fewer_nodes_want_names_that_the_cluster_has(deployed: Deployed) -> None:

@@ -22,8 +22,10 @@ from unbroken.ops.down.run import Request as DownRequest
 from unbroken.ops.down.stays import stay
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.interrupts import Interrupted
+from unbroken.ops.node_bundles import OtherBundle
 from unbroken.ops.stages import StageFailed
 from unbroken.ops.target import on_embedded
+from unbroken.ops.up.job import Job
 from unbroken.ops.up.run import Request, Up
 
 FILE = "name: ml\nworker_groups:\n  - {name: w, instance_type: ml.p4de.24xlarge, num_instances: 1}\n"
@@ -34,13 +36,15 @@ KEPT = stay("AWS::FSx::FileSystem", "fs-1", "us-west-2", "the cluster file keeps
 Captured = pytest.CaptureFixture[str]
 
 
-def upping(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> list[str]:
+def upping(
+    monkeypatch: pytest.MonkeyPatch, plan: Plan, job: Job | None = None, other: OtherBundle | None = None
+) -> list[str]:
     done: list[str] = []
 
     def up(request: Request, display: Any, agree: Callable[[Plan], None]) -> Up:
         agree(plan)
         done.append("deployed")
-        return Up("ml", "us-west-2", "aws", ["ml-network"], ["aws ssm start-session --target t"])
+        return Up("ml", "us-west-2", "aws", ["ml-network"], ["aws ssm start-session --target t"], job, other)
 
     monkeypatch.setattr(up_cli, "up", up)
     return done
@@ -83,7 +87,32 @@ def test_where_nothing_differs_nothing_is_asked(monkeypatch: pytest.MonkeyPatch,
         "target": "aws",
         "stacks": ["ml-network"],
         "connect": ["aws ssm start-session --target t"],
+        "job": None,
+        "other_bundle": None,
     }
+
+
+def test_a_job_that_the_controller_lacks_is_a_warning_after_a_good_deployment(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    upping(monkeypatch, SAME, Job("no controller is running", "(b=$(mktemp -d) && ...)"))
+    up_cli.up_verb(Request(), yes=True, as_json=True)
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["job"]["problem"] == "no controller is running"
+    up, warning = shown.err.index("ml is up in us-west-2"), shown.err.index("warning: the controller may not")
+    assert up < warning
+    assert shown.err.endswith(
+        "`unbroken up` again gives it; so does this, in a root shell of the controller:\n"
+        "  (b=$(mktemp -d) && ...)\n"
+    )
+
+
+def test_a_job_that_arrived_is_no_warning(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    upping(monkeypatch, SAME, Job("", "(b=$(mktemp -d) && ...)"), OtherBundle(["i-1"]))
+    up_cli.up_verb(Request(), yes=True, as_json=False)
+    said = capsys.readouterr().err
+    assert "warning" not in said and "mktemp" not in said
+    assert "nodes that came up with another bundle than the deployed one: i-1; it reaches" in said
 
 
 def test_stopping_is_explained(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:

@@ -11,6 +11,7 @@ from unbroken.aws import Aws
 from unbroken.aws.sagemaker import Node
 from unbroken.catalog import cloudformation
 from unbroken.catalog.cloudformation import CLUSTER, HOLDS_DATA
+from unbroken.checks.result import counted
 from unbroken.ops.diff import changes, file_systems, groups, replacement
 from unbroken.ops.diff.changes import Change, Versions
 from unbroken.ops.diff.groups import GroupChange
@@ -18,6 +19,7 @@ from unbroken.ops.stack_progress import own
 from unbroken.ops.synth import Assembly
 
 UPLOADS = "Custom::CDKBucketDeployment"
+PREFIX = "DestinationBucketKeyPrefix"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Plan:
     """The nodes there are."""
     bundle_changes: bool
     """Whether nodes started from now on get other lifecycle files."""
+    job_changes: bool = False
+    """Whether the job's code, files or settings differ."""
     refused_by_fsx: tuple[Refusal, ...] = ()
     """Changes of file systems that FSx does not make, replacement allowed or not."""
 
@@ -101,7 +105,7 @@ class Plan:
             if named[group.name] != group.removed:
                 ids = [node.instance_id for node in self.nodes if node.group == group.name]
                 yield Refusal(
-                    f"group {group.name} would go from {group.now} to {group.after} nodes",
+                    f"group {group.name} would go from {group.now} to {counted(group.after, 'node')}",
                     f"{named[group.name]} of {group.removed} are named, and HyperPod would choose the rest",
                     f"name them with --remove; in the group: {', '.join(ids) or 'no node that is known'}",
                 )
@@ -153,11 +157,16 @@ def plan(aws: Aws, assembly: Assembly, cluster: str) -> Plan:
         resources=tuple(resources),
         groups=tuple(groups.changes(_cluster(versions.old), _cluster(versions.new), targets, fresh)),
         nodes=tuple(aws.sagemaker.nodes(cluster) if service else ()),
-        bundle_changes=any(
-            c.type_name == UPLOADS and c.logical_id.startswith("UploadsBundle") for c in resources
-        ),
+        bundle_changes=_moves(resources, "UploadsBundle"),
+        job_changes=_moves(resources, "UploadsTrainingCode"),
         refused_by_fsx=tuple(Refusal(*told) for told in file_systems.refused(versions, resources)),
     )
+
+
+def _moves(resources: Sequence[Change], upload: str) -> bool:
+    """Whether an upload is new or goes to another prefix, which is named by the content."""
+    found = [c for c in resources if c.type_name == UPLOADS and c.logical_id.startswith(upload)]
+    return any(change.action != "change" or PREFIX in change.properties for change in found)
 
 
 def compare(versions: Versions) -> list[Change]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from unbroken.ops.choose_target import chosen
 from unbroken.ops.diff.plan import Plan, Refusal, plan
+from unbroken.ops.node_bundles import OtherBundle, other_bundle
 from unbroken.ops.stages import Display, Stages
 from unbroken.ops.synth import synth
 from unbroken.ops.tools import project_root
@@ -21,6 +22,8 @@ class Diff:
     region: str
     plan: Plan
     refusals: list[Refusal]
+    other_bundle: OtherBundle | None
+    """Than the one that is deployed now; None without nodes that run."""
 
 
 def diff(cluster: str | None, target: str, rehearsal: str | None, display: Display) -> Diff:
@@ -32,4 +35,5 @@ def diff(cluster: str | None, target: str, rehearsal: str | None, display: Displ
             assembly = synth(project_root(), path, Path(folder))
         with stages.stage("plan", "Compare with what is deployed"):
             found = plan(where.aws, assembly, config.name)
-    return Diff(config.name, where.region, found, found.refusals())
+            other = other_bundle(where, config) if found.nodes and where.runs_nodes else None
+    return Diff(config.name, where.region, found, found.refusals(), other)

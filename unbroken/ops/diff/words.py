@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from unbroken.catalog.cloudformation import CLUSTER, FILE_SYSTEM
+from unbroken.checks.result import listed
 from unbroken.ops.diff.changes import Change
 from unbroken.ops.diff.groups import GroupChange
 from unbroken.ops.diff.plan import Plan, Refusal, fate, noun
+from unbroken.ops.node_bundles import OtherBundle
 
 REACH = "new, replaced and software-updated nodes"
 
@@ -69,11 +71,15 @@ def notes(plan: Plan) -> list[str]:
         found.append(f"not there yet: {', '.join(plan.new_stacks)}")
     if kept and (plan.bundle_changes or any(group.new_nodes_only for group in plan.groups)):
         found.append(
-            f"changed lifecycle files or settings reach {REACH} only; {kept} nodes keep what they have"
+            f"changed lifecycle files or settings reach {REACH} only; nodes that keep what they have: {kept}"
+        )
+    if kept and plan.job_changes:
+        found.append(
+            "the changed job reaches the controller at the end of `unbroken up`; jobs that run keep theirs"
         )
     if kept and any(c.type_name == FILE_SYSTEM and c.action == "replace" for c in plan.data):
         found.append(
-            f"{kept} nodes keep the old file system mounted and do not get the new one: "
+            f"nodes that keep the old file system mounted and do not get the new one: {kept}; "
             "`unbroken down` first, then `unbroken up`, makes them anew with it"
         )
     if plan.orphans:
@@ -86,7 +92,17 @@ def notes(plan: Plan) -> list[str]:
     return found
 
 
-def document(plan: Plan, refusals: list[Refusal]) -> dict[str, object]:
+def of_bundles(found: OtherBundle | None) -> list[str]:
+    """Which nodes lack the bundle that is deployed, or that this is unknown; nothing where none do."""
+    if found is None or found.nodes == []:
+        return []
+    if found.nodes is None:
+        return [f"whether all nodes came up with the deployed bundle is unknown: {found.unknown}"]
+    names = listed(found.nodes)
+    return [f"nodes that came up with another bundle than the deployed one: {names}; it reaches {REACH} only"]
+
+
+def document(plan: Plan, refusals: list[Refusal], other_bundle: OtherBundle | None) -> dict[str, object]:
     """The shape of --json, version 1."""
     return {
         "schema_version": 1,
@@ -100,5 +116,7 @@ def document(plan: Plan, refusals: list[Refusal]) -> dict[str, object]:
         "data": [{"what": noun(c), "action": c.action, "old_stays": c.old_stays} for c in plan.data],
         "resources": [asdict(change) for change in plan.resources],
         "bundle_changes": plan.bundle_changes,
+        "job_changes": plan.job_changes,
+        "other_bundle": asdict(other_bundle) if other_bundle else None,
         "refusals": [asdict(refusal) for refusal in refusals],
     }

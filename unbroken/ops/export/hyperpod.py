@@ -10,7 +10,7 @@ from unbroken import render
 from unbroken.config import ClusterConfig
 from unbroken.ops.choose_target import chosen
 from unbroken.ops.export.folder import whole_files
-from unbroken.ops.export.outputs import Outputs
+from unbroken.ops.outputs import Outputs
 from unbroken.render import hyperpod_files
 
 

@@ -54,14 +54,14 @@ class LifecycleLog:
 
     def _take(self, line: LogLine) -> str:
         node = line.stream.removeprefix(STREAMS)
-        step = _step(line.text)
+        step = step_in(line.text)
         self.tails.setdefault(node, deque(maxlen=TAIL)).append(_words(step) if step else line.text)
         if step and step.get("result") == "failed":
             self.failed.setdefault(node, f"lifecycle step {step['step']}: {step.get('error', 'no message')}")
         return f"{node}: {_words(step)}" if step else ""
 
 
-def _step(line: str) -> dict[str, Any] | None:
+def step_in(line: str) -> dict[str, Any] | None:
     """A line of our steps' journal; None for any other line."""
     if not line.startswith("{"):
         return None

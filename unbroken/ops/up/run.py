@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unbroken.catalog.cloudformation import CLUSTER
+from unbroken.checks.result import counted
 from unbroken.config import ClusterConfig
 from unbroken.ops import diff
 from unbroken.ops.cdk import Cdk
 from unbroken.ops.choose_target import chosen
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.interrupts import Interrupted, twice_ends
+from unbroken.ops.node_bundles import OtherBundle, other_bundle
 from unbroken.ops.remove_nodes import remove_nodes
 from unbroken.ops.remove_stack import remove
 from unbroken.ops.stages import Display, Stages
@@ -23,6 +25,7 @@ from unbroken.ops.tools import lacking, project_root
 from unbroken.ops.up.connecting import commands
 from unbroken.ops.up.deploy import deploy
 from unbroken.ops.up.interrupted import what_goes_on
+from unbroken.ops.up.job import Job, give_job
 from unbroken.ops.up.standing import standing
 
 
@@ -48,6 +51,10 @@ class Up:
     target: str
     stacks: list[str]
     connect: list[str]
+    job: Job | None = None
+    """Of a controller that was there before; a new one came up with the job, and one on paper has none."""
+    other_bundle: OtherBundle | None = None
+    """None where every node is new or on paper, and where the controller could not be asked."""
 
 
 Agree = Callable[[diff.Plan], None]
@@ -67,7 +74,8 @@ def up(request: Request, display: Display, agree: Agree) -> Up:
         plan = work.plan(assembly)
         agree(plan)
         work.clear_the_way(plan)
-        return work.deploy(assembly)
+        made = work.deploy(assembly)
+        return work.reach_nodes(made) if work.kept_controller(plan) else made
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ class _Work:
         with self.stages.stage("synth", "Make the templates") as stage:
             shutil.rmtree(out, ignore_errors=True)
             assembly = synth(self.root, cluster_file, out)
-            stage.note = f"{len(assembly.areas)} stacks"
+            stage.note = counted(len(assembly.areas), "stack")
         return assembly
 
     def plan(self, assembly: Assembly) -> diff.Plan:
@@ -122,7 +130,7 @@ class _Work:
             except Interrupted as error:
                 error.explanation = what_goes_on(self.target, names)
                 raise
-            stage.note = f"{len(names)} stacks"
+            stage.note = counted(len(names), "stack")
         return Up(
             self.config.name,
             self.target.region,
@@ -130,3 +138,20 @@ class _Work:
             names,
             commands(self.target, self.config),
         )
+
+    def kept_controller(self, plan: diff.Plan) -> bool:
+        """Whether there is a controller that came up before this deployment, and not on paper."""
+        kept = {group.name for group in plan.groups if group.kept}
+        return self.config.controller_group.name in kept and self.target.runs_nodes
+
+    def reach_nodes(self, made: Up) -> Up:
+        """What of a deployment reaches nodes that run: the job. Which of them lack the rest is told."""
+        try:
+            job = give_job(self.target, self.config, self.stages)
+            other = None if job.problem else other_bundle(self.target, self.config)
+        except Interrupted as error:
+            error.explanation = [
+                "it is deployed; whether the controller has the job is unknown: `unbroken up` again"
+            ]
+            raise
+        return replace(made, job=job, other_bundle=other)

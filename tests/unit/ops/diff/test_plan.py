@@ -97,7 +97,7 @@ def test_a_lifecycle_change_reaches_new_nodes_only_and_says_so() -> None:
     new["Properties"]["InstanceGroups"][0]["LifeCycleConfig"] = {"SourceS3Uri": "s3://b/2/"}
     found = plan(cluster(a=4), new)
     assert found.refusals() == []
-    assert any("4 nodes keep what they have" in note for note in words.notes(found))
+    assert any("nodes that keep what they have: 4" in note for note in words.notes(found))
     assert not any("keep what they have" in note for note in words.notes(plan(cluster(a=4), cluster(a=4))))
 
 
@@ -129,7 +129,7 @@ def test_the_document_holds_what_the_tables_say() -> None:
     found = plan(
         cluster(a=4), cluster(a=2), there=nodes(a=4), resources=(file_system("replace", stays=True),)
     )
-    document = words.document(found, found.refusals())
+    document = words.document(found, found.refusals(), None)
     assert document["groups"] == [
         {
             "name": "a", "instance_type": "ml.p4de.24xlarge", "now": 4, "after": 2, "properties": (),
@@ -158,7 +158,7 @@ def test_rows_say_what_happens_to_each_group() -> None:
 def test_nodes_that_stay_do_not_get_a_new_file_system_and_that_is_said() -> None:
     def said(action: str) -> bool:
         found = plan(cluster(a=2), cluster(a=2), resources=(file_system(action, stays=False),))
-        return any("2 nodes keep the old file system mounted" in note for note in words.notes(found))
+        return any("do not get the new one: 2;" in note for note in words.notes(found))
 
     assert said("replace")
     assert not said("remove")

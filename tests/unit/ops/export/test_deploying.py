@@ -18,7 +18,7 @@ from tests.rehearsal.aws.support import Stacks
 from tests.unit.ops.export.conftest import CLUSTER, REGION, Bash
 from unbroken.config.load import loads
 from unbroken.ops.export import hyperpod
-from unbroken.ops.export.outputs import Outputs
+from unbroken.ops.outputs import Outputs
 from unbroken.ops.target import on_embedded
 from unbroken.rehearsal.aws.inventory import Inventory, inventory, leftovers
 

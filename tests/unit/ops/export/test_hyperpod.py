@@ -19,7 +19,7 @@ from unbroken.config import ClusterConfig
 from unbroken.ops.errors import CannotRun
 from unbroken.ops.export import hyperpod
 from unbroken.ops.export.folder import whole_files
-from unbroken.ops.export.outputs import Outputs
+from unbroken.ops.outputs import Outputs
 
 CLUSTERS = Path(__file__).resolve().parents[4] / "clusters"
 VALUES = {
