@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch.distributed.checkpoint import state_dict_loader
 
@@ -40,20 +41,35 @@ def export(checkpoint: Path, out: Path, origin: Path | None, dtype: torch.dtype 
     Raises ValueError for a checkpoint that is damaged or of another model than `origin`, and FileExistsError
     where `out` is already there.
     """
-    content = manifest.read(checkpoint)
-    if faults := manifest.faults(checkpoint, content, content.files):
-        raise ValueError(f"{checkpoint} is damaged: {'; '.join(faults)}")
-    shape = Shape(**content.model)
+    shape = _verified_shape(checkpoint)
     if origin and (theirs := published.read_shape(origin)) != shape:
         raise ValueError(f"{checkpoint} is of another model than {origin}: {shape}, not {theirs}")
     if out.exists():
-        raise FileExistsError(f"{out} is already there")
+        raise FileExistsError(f"{out} is already there\n  hint: give another --out")
     aside = out.with_name(f".writing-{out.name}")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
-    _write_weights(checkpoint, aside, shape, dtype)
-    _write_config(aside, shape, origin, dtype)
-    aside.rename(out)
+    try:
+        _write_config(aside, shape, origin, dtype)
+        _write_weights(checkpoint, aside, shape, dtype)
+    except SafetensorError as error:  # it is no OSError, a full disk included
+        raise OSError(f"{out}: {error}") from None
+    else:
+        aside.rename(out)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return shape
+
+
+def _verified_shape(checkpoint: Path) -> Shape:
+    try:
+        content = manifest.read(checkpoint)
+        shape = Shape(**content.model)
+    except (ValueError, TypeError) as error:
+        hint = "give a committed checkpoint, checkpoints/step-NNNNNNNN"
+        raise ValueError(f"{checkpoint}: {error}\n  hint: {hint}") from None
+    if faults := manifest.faults(checkpoint, content, content.files):
+        raise ValueError(f"{checkpoint} is damaged: {'; '.join(faults)}\n  hint: give another one")
     return shape
 
 
@@ -69,6 +85,7 @@ def _write_weights(checkpoint: Path, out: Path, shape: Shape, dtype: torch.dtype
             state_dict_loader.load(state, checkpoint_id=checkpoint, no_dist=True)
         tensors = {name: value.to(dtype) for name, value in state["model"].items()}
         save_file(tensors, out / file, metadata={"format": "pt"})
+        shutil.copymode(out / "config.json", out / file)  # the library's is for its owner's eyes only
         places |= dict.fromkeys(names, file)
     if len(parts) > 1:
         total = shape.num_parameters * dtype.itemsize
@@ -110,20 +127,28 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m training.export")
     parser.add_argument("--checkpoint", type=Path, required=True, help="a committed one, checkpoints/step-*")
     parser.add_argument("--out", type=Path, required=True, help="a directory that is not there yet")
-    parser.add_argument("--config", type=Path, help="job file; default: two directories above the checkpoint")
+    parser.add_argument("--config", type=Path, help="job file; default: the nearest job.yaml above it")
     parser.add_argument("--dtype", choices=_DTYPES, default="float32")
     options = parser.parse_args(arguments)
-    job_file: Path = options.config or options.checkpoint.absolute().parents[1] / "job.yaml"
     try:
-        origin = _origin(job_file) if options.config or job_file.exists() else None
+        job_file: Path | None = options.config or _job_file(options.checkpoint)
+        origin = _origin(job_file) if job_file else None
         shape = export(options.checkpoint, options.out, origin, _DTYPES[options.dtype])
     except (JobConfigError, OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     print(f"{options.out}: {shape.num_parameters} parameters in {options.dtype}")
     if origin is None:
-        print("no tokenizer: the training did not begin with published weights")
+        scratch = "the training did not begin with published weights"
+        unknown = "no job.yaml above the checkpoint; name it by --config"
+        print(f"no tokenizer: {scratch if job_file else unknown}")
     return 0
+
+
+def _job_file(checkpoint: Path) -> Path | None:
+    """That of the run: two directories above a checkpoint, three above one that was set aside."""
+    above = (directory / "job.yaml" for directory in checkpoint.absolute().parents)
+    return next((path for path in above if path.is_file()), None)
 
 
 def _origin(job_file: Path) -> Path | None:

@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -66,12 +67,33 @@ def exported(run: Path, out: Path, *more: str) -> dict[str, Any]:
     return {"code": code, "equal": equal, "said": said.getvalue(), "shape": shape}
 
 
+def said_of(checkpoint: Path, out: Path) -> tuple[int, str]:
+    """Exit code and words of an export, on a disk that fills up."""
+    import contextlib
+    import io
+
+    from safetensors import SafetensorError
+
+    from training import export
+
+    def save_file(_tensors: Any, path: Path, **_named: Any) -> None:
+        path.write_bytes(b"half")
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    said = io.StringIO()
+    full = mock.patch.object(export, "save_file", save_file)
+    with full, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = export.main(["--checkpoint", str(checkpoint), "--out", str(out)])
+    return code, said.getvalue()
+
+
 def test_logits_are_those_of_the_checkpoint(run: Path, tmp_path: Path) -> None:
     found = ranks.call(exported, run, tmp_path / "out")
     assert found["code"] == 0 and found["equal"]
     assert "no tokenizer" in found["said"] and "Warning" not in found["said"]
     assert len(list((tmp_path / "out").glob("model-*-of-*.safetensors"))) > 1
     assert not list(tmp_path.glob(".writing-*"))
+    assert len({path.stat().st_mode for path in (tmp_path / "out").iterdir()}) == 1
 
 
 def test_what_is_exported_can_be_trained_further(run: Path, tmp_path: Path) -> None:
@@ -106,3 +128,24 @@ def test_a_damaged_checkpoint_and_a_taken_name_are_refused(run: Path, tmp_path: 
     assert not (tmp_path / "out").exists()
     (tmp_path / "mine").mkdir()
     assert "is already there" in ranks.call(exported, run, tmp_path / "mine")["said"]
+
+
+def test_a_full_disk_is_said_and_nothing_is_left(run: Path, tmp_path: Path) -> None:
+    code, said = ranks.call(said_of, run / "checkpoints/step-00000002", tmp_path / "out")
+    assert code == 2 and said.startswith(f"{tmp_path}/out: ") and "No space left" in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("path", ["/step-00000002", "checkpoints"])
+def test_what_is_no_checkpoint_is_said_with_its_path(path: str, tmp_path: Path) -> None:
+    code, said = ranks.call(said_of, tmp_path / path, tmp_path / "out")
+    assert code == 2 and said.startswith(f"{tmp_path / path}: no manifest.json\n  hint: give a committed")
+
+
+def test_one_that_was_set_aside_has_its_runs_job_file(tmp_path: Path) -> None:
+    from training.export import _job_file
+
+    assert _job_file(tmp_path / "checkpoints" / "step-00000002") is None
+    write_job(tmp_path)
+    for folder in ("checkpoints", "checkpoints/set-aside"):
+        assert _job_file(tmp_path / folder / "step-00000002") == tmp_path / "job.yaml"
