@@ -58,6 +58,7 @@ class Trainer:
         self._work: dict[int, Work] = {}
         self._answers: list[Answer] = []
         self._timeouts_are_short = False
+        self._data_s = 0.0  # seconds spent waiting for data, until the end of the step before
 
     def run(self) -> str:
         """Train to the end or until told to stop. Returns the final status, done or preempted."""
@@ -110,15 +111,16 @@ class Trainer:
     def step(self) -> None:
         """One optimizer step of all ranks."""
         self.phases.enter("step")
-        began, waited = time.perf_counter(), self.phases.seconds["data"]
+        began, had_waited = time.perf_counter(), self.phases.seconds["data"]
         lr = learning_rate(self.position.step + 1, self.config)
         loss, norm = self.stepper.step(self._batches(), self.config.gradient_accumulation, lr)
         before = self.position
         samples = before.samples + self._samples_per_step
         self.position = Position(before.step + 1, samples * self.config.context_length, samples)
-        self.exchange.send(self.position.step, loss, norm, self._words(self.phases.seconds["data"] - waited))
+        waited = self.phases.seconds["data"] - self._data_s
+        self.exchange.send(self.position.step, loss, norm, self._words(waited))
         self._answers = self.exchange.receive()
-        self._finish_step(lr, time.perf_counter() - began)
+        self._finish_step(lr, time.perf_counter() - began, had_waited - self._data_s)
 
     def after_step(self) -> Stop | None:
         """Report, and evaluate and save where it is time; whether to stop now."""
@@ -178,10 +180,12 @@ class Trainer:
         """What this rank wishes, a number of training.stop."""
         return self.attempt.wish.number(self.phases.limits.to_leave)
 
-    def _finish_step(self, lr: float, seconds: float) -> None:
+    def _finish_step(self, lr: float, seconds: float, waited_before: float) -> None:
+        """What a step took counts from when its data was asked for; limits follow from the work alone."""
         step, tokens = self.position.step, self.position.tokens
-        self._work[step] = Work(step, tokens, self._samples_per_step, lr, seconds)
+        self._work[step] = Work(step, tokens, self._samples_per_step, lr, waited_before + seconds)
         self.phases.reached(step, seconds)
+        self._data_s = self.phases.seconds["data"]
         if not self._timeouts_are_short:
             self._shorten_timeouts()
 

@@ -98,7 +98,7 @@ class Phases:
             self._heart.beat(self.now, self._step, self.limits.of(self.now))
 
     def reached(self, step: int, seconds: float) -> None:
-        """A step is done that took so long, waiting for its data included."""
+        """A step is done that took so long, without the wait for its data to be written."""
         self._step = step
         self.limits.note("step", seconds)
         self.enter(self.now)

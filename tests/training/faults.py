@@ -340,8 +340,9 @@ def _sees_one_shard(rank: int) -> None:
         shards.read_sound = lambda directory, number: original(directory, number) if number == 0 else None
 
 
-def _waiting(rank: int, told: int) -> None:
-    """Waiting takes no time. One rank gets SIGUSR1 when it has waited three times."""
+def _waiting(rank: int, told: int | None) -> list[float]:
+    """Waiting takes a hundredth of a second; returns the waits so far. A rank that is `told` gets SIGUSR1 in
+    the third."""
     from types import SimpleNamespace
 
     from training import together
@@ -361,6 +362,17 @@ def _waiting(rank: int, told: int) -> None:
     setattr(together, "time", fake)  # noqa: B010  # in the module only
     setattr(waiting, "time", fake)  # noqa: B010  # and here
     opening.begin = lambda *_arguments: None
+    return waits
+
+
+def data_that_comes_late(rank: int) -> None:
+    """The index has its first file only, until the ranks have waited twenty times."""
+    from training.data import shards
+
+    original, waits = shards.read_sound, _waiting(rank, told=None)
+    shards.read_sound = lambda directory, number: (
+        original(directory, number) if number == 0 or len(waits) >= 20 else None
+    )
 
 
 def noting_effects(rank: int) -> None:

@@ -112,6 +112,16 @@ def test_told_while_waiting_for_more_the_ranks_save_and_leave(undisturbed: Path,
     assert both == ranks.numbers(undisturbed, 1, 1)
 
 
+def test_the_wait_for_the_writer_counts_as_wait_for_data(undisturbed: Path, tmp_path: Path) -> None:
+    directory = prepared(tmp_path / "job", index_shard_tokens=1000)
+    assert ranks.train(directory, 2, "data_that_comes_late") == [0, 0], ranks.log(directory)
+    assert ranks.numbers(directory, 1, 1) == ranks.numbers(undisturbed, 1, 1)
+    lines = ranks.metrics(directory)
+    waited = {step: line["data_wait_s"] for step, line in lines.items()}
+    assert max(waited.values()) == waited[5] >= 0.2 and lines[5]["step_s"] > waited[5]
+    assert lines[5]["tokens_per_s"] == pytest.approx(4 * 32 / lines[5]["step_s"])
+
+
 @pytest.mark.parametrize(
     "change", ["told_to_stop_while_only_rank_1_waits", "first_rank_told_to_stop_while_rank_1_waits"]
 )
