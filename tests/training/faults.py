@@ -245,16 +245,16 @@ def slow_and_killed_at_step_7(rank: int) -> None:
 
 def slow_steps(rank: int) -> None:
     """Steps take a tenth of a second longer, and the rank prints when it begins and ends."""
-    from training import pretrain, step
+    from training import console, step
 
-    original, end_process = step.Stepper.loss, pretrain.end_process
+    original, end_process = step.Stepper.loss, console.end_process
 
     def end(code: int) -> None:
         os.write(1, f"ends {time.time()}\n".encode())
         end_process(code)
 
     os.write(1, f"born {time.time()}\n".encode())
-    pretrain.end_process = end  # type: ignore[assignment]  # a fake in its place
+    console.end_process = end  # type: ignore[assignment]  # a fake in its place
 
     def loss(self: step.Stepper, batch: Any) -> Any:
         time.sleep(0.1)

@@ -122,9 +122,9 @@ def _rank(rank: int, world: int, port: int, directory: Path, change: str, env: d
         from tests.training import faults
 
         getattr(faults, change)(rank)
-    from training import pretrain
+    from training import console, pretrain
 
-    pretrain.end_process(pretrain.main(["--config", str(directory / "job.yaml")]))
+    console.end_process(pretrain.main(["--config", str(directory / "job.yaml")]))
 
 
 def _watch(
