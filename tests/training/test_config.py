@@ -53,6 +53,12 @@ def test_all_problems_come_at_once() -> None:
         ({"dataset": "./text", "dataset_config": "en"}, "has no meaning with ./text"),
         ({"dataset": "shipped", "dataset_split": "test"}, "has no meaning with shipped"),
         ({"validate_every": -1}, "below 0"),
+        ({"seed": 2**31}, "too large"),
+        ({"init_timeout_seconds": 10**20}, "give at most 2147483647"),
+        ({"weights": ""}, "empty"),
+        ({"dataset": "./a\0b"}, "cannot be seen"),
+        ({"text_column": "te\u200bxt"}, "cannot be seen"),
+        ({"checkpoint_directory": "~nobody-of-this-name/x"}, "~nobody-of-this-name is nobody's home"),
     ],
 )
 def test_each_rule(values: dict[str, object], part: str) -> None:
@@ -78,9 +84,23 @@ def test_numbers_that_yaml_reads_as_text_are_numbers(tmp_path: Path) -> None:
     assert load(tmp_path / "job.yaml").learning_rate == 1e-4
 
 
+def test_a_time_needs_no_quotes(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("stop_at: 2026-01-31T18:00:00+00:00\n")
+    assert load(tmp_path / "job.yaml").stop_at == "2026-01-31T18:00:00+00:00"
+    assert parse({}, overrides=["stop_at=2026-01-31T18:00:00Z"]).stop_at == "2026-01-31T18:00:00Z"
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
-    [(None, "No such file"), ("a: [", "file:"), ("- a\n", "not a mapping"), ("", "not a mapping")],
+    [
+        (None, "No such file"),
+        ("a: [", "file:"),
+        ("- a\n", "not a mapping"),
+        ("", "not a mapping"),
+        ("seed: 1\nnum_steps: 3\nseed: 2\n", "seed is given twice .* line 3"),
+        ("seed: 1" + "0" * 5000, "digits"),
+        ("preset: !!python/name:os.system", "could not determine a constructor"),
+    ],
 )
 def test_a_file_that_is_none(tmp_path: Path, text: str | None, part: str) -> None:
     if text is not None:

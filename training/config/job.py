@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from training.config import checkpoint, data, model, optim, run
 from training.config.problems import Problem, Rule
@@ -42,6 +43,18 @@ def _context_fits_model(config: JobConfig) -> list[Problem]:
     return [Problem("context_length", f"{config.context_length} is longer than the model takes", hint)]
 
 
+def _homes_are_known(config: JobConfig) -> list[Problem]:
+    found = []
+    for key, value in vars(config).items():
+        if isinstance(value, str) and value.startswith("~"):
+            try:
+                Path(value).expanduser()
+            except RuntimeError:
+                hint = "write the path from / on"
+                found.append(Problem(key, f"{value.split('/')[0]} is nobody's home on this machine", hint))
+    return found
+
+
 RULES: tuple[Rule, ...] = (
     *model.RULES,
     *optim.RULES,
@@ -49,4 +62,5 @@ RULES: tuple[Rule, ...] = (
     *checkpoint.RULES,
     *run.RULES,
     _context_fits_model,
+    _homes_are_known,
 )

@@ -42,6 +42,8 @@ class Limit:
         return f"give {low}, " + (f"below {self.high:g}" if self.open_high else f"at most {self.high:g}")
 
 
+LARGEST = 2**31 - 1
+"""Of whole numbers: as seconds, seeds or places in a file of tokens, larger ones overflow further down."""
 Count = Annotated[int, Limit(1)]
 Whole = Annotated[int, Limit(0)]
 Positive = Annotated[float, Limit(0, open_low=True)]
@@ -117,6 +119,15 @@ def _plain(value: Any, kind: type) -> Any:
         if not math.isnan(number) or isinstance(value, float):
             return number
     elif isinstance(value, kind) and isinstance(value, bool) == (kind is bool):
-        return value
+        return _usable(value)
     word = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]
     raise WrongKind(f"{value!r} is not {word}", f"write {word}")
+
+
+def _usable(value: Any) -> Any:
+    if isinstance(value, int) and value > LARGEST:
+        raise WrongKind("the number is too large", f"give at most {LARGEST}")
+    if isinstance(value, str) and not (value and value.isprintable()):
+        found = f"{value!r} has characters that cannot be seen" if value else "the text is empty"
+        raise WrongKind(found, "write a text, or leave the setting out")
+    return value

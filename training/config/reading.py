@@ -14,17 +14,35 @@ from training.config.kinds import WrongKind, convert
 from training.config.problems import JobConfigError, Problem
 
 
+class _Loader(yaml.SafeLoader):
+    """A time stays the text that was written, and a key that is given twice is an error."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012  (PyYAML's)
+        first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """As the library, which keeps the last of several."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key.value} is given twice", problem_mark=key.start_mark)
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
 def load(path: Path, overrides: Iterable[str] = ()) -> JobConfig:
     """Read and check a job file. `overrides` are `key=value` texts, with the value written as in the file.
 
     Raises JobConfigError for anything a person can correct.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = _read(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise JobConfigError(str(path), [Problem("file", reason, "give the path of a job.yaml")]) from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a number of thousands of digits
         reason = " ".join(str(error).split())
         raise JobConfigError(str(path), [Problem("file", reason, "correct the YAML at that place")]) from None
     if not isinstance(content, Mapping):
@@ -59,6 +77,10 @@ def settings() -> dict[str, Any]:
     return get_type_hints(JobConfig, include_extras=True)
 
 
+def _read(text: str) -> Any:
+    return yaml.load(text, _Loader)  # noqa: S506  (a SafeLoader)
+
+
 def _read_overrides(overrides: Iterable[str]) -> tuple[dict[str, Any], list[Problem]]:
     given, problems = {}, []
     for text in overrides:
@@ -66,8 +88,8 @@ def _read_overrides(overrides: Iterable[str]) -> tuple[dict[str, Any], list[Prob
         try:
             if not equals:
                 raise yaml.YAMLError("no =")
-            given[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
+            given[key] = _read(value)
+        except (yaml.YAMLError, ValueError):
             problems.append(Problem(text, "not key=value", "write num_steps=100"))
     return given, problems
 
