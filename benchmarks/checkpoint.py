@@ -1,4 +1,4 @@
-"""`python -m benchmarks.checkpoint`: what a save costs training, beside the two usual ways, and a resume.
+"""`python -m benchmarks.checkpoint`: what a save costs training, beside the two usual ways.
 
 Four gloo ranks on CPUs save the same state in turn: gathered on rank 0 and written by it, sharded with
 training waiting, and as the trainer does. Only the ratios of one run say something, since they share its
@@ -9,25 +9,26 @@ stall at most 0.15 of the first and 0.6 of the second, hashing below 2 % of a sa
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
-import yaml
 from torch.distributed.checkpoint import state_dict_saver
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict
 from torch.multiprocessing.spawn import spawn
 
-from training.checkpoint import manifest, state
+from benchmarks.figures import Figure, show
+from training.checkpoint import hashes, state
+from training.checkpoint.manifest import FileEntry
 from training.checkpoint.saving import Checkpoints, Position
 from training.config import JobConfig, parse
 from training.model.build import build
@@ -47,7 +48,6 @@ JOB = {
     "precision": "fp32",
     "validate_every": 0,
 }
-SHORT = {**JOB, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "checkpoint_every": 5}
 
 
 class Rank:
@@ -64,6 +64,7 @@ class Rank:
         self.checkpoints = Checkpoints(config, directory, {}, lambda line: None)
         self.checkpoints.load_newest(self.model, self.optimizer, CPU)
         get_state_dict(self.model, self.optimizer)  # makes the moments
+        self.waiting = {"gathered": self.gathered, "sharded": self.sharded}
 
     def gathered(self, step: int) -> None:
         """The whole state on rank 0, which writes it while the others wait."""
@@ -85,26 +86,45 @@ class Rank:
         self.checkpoints.save(self.model, self.optimizer, Position(step), CPU)
 
 
+def figures(rounds: int = 3, ranks: int = 4) -> Iterator[Figure]:
+    """The medians of some rounds, as ratios."""
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    start: Any = spawn
+    with tempfile.TemporaryDirectory() as folder:
+        start(compare, (ranks, folder, rounds), nprocs=ranks)
+        found = json.loads((Path(folder) / "found.json").read_text())
+    return ratios({name: statistics.median(seconds) for name, seconds in found.items()})
+
+
+def ratios(seconds: Mapping[str, float]) -> Iterator[Figure]:
+    """The targets are set as ratios, since they hold on any disk."""
+    stall = seconds["stall"]
+    yield Figure("save: stall / whole state gathered and written", stall / seconds["gathered"], "x", 0.15)
+    yield Figure("save: stall / shards written while training waits", stall / seconds["sharded"], "x", 0.6)
+    yield Figure("save: hashing, of the whole save", 100 * seconds["hashing"] / seconds["save"], "%", 2)
+
+
 def compare(rank: int, world: int, folder: str, rounds: int) -> None:
-    """One rank: the three ways in turn; the first one prints what came out."""
+    """One rank: the three ways in turn; the first one writes what came out, without the first round."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=world)
     hashing = _timed_hashing()
-    found: dict[str, list[float]] = {"gathered": [], "sharded": [], "stall": [], "save": [], "hashing": []}
     ours = Rank(parse(JOB), Path(folder))
-    for step in range(rounds + 1):
-        found["gathered"].append(_slowest(lambda step=step: ours.gathered(step)))  # type: ignore[misc]
-        found["sharded"].append(_slowest(lambda step=step: ours.sharded(step)))  # type: ignore[misc]
-        hashing.clear()
-        began = time.perf_counter()
-        found["stall"].append(_slowest(lambda step=step: ours.background(step)))  # type: ignore[misc]
-        ours.checkpoints.finish()
-        found["save"].append(time.perf_counter() - began)
-        found["hashing"].append(sum(hashing))
+    found = [_round(ours, step, hashing) for step in range(rounds + 1)][1:]
     if rank == 0:
-        _report({name: statistics.median(values[1:]) for name, values in found.items()})
+        columns = {name: [each[name] for each in found] for name in found[0]}
+        (Path(folder) / "found.json").write_text(json.dumps(columns))
     dist.barrier()
     os._exit(0)
+
+
+def _round(ours: Rank, step: int, hashing: list[float]) -> dict[str, float]:
+    seconds = {name: _slowest(functools.partial(way, step)) for name, way in ours.waiting.items()}
+    hashing.clear()
+    began = time.perf_counter()
+    seconds["stall"] = _slowest(functools.partial(ours.background, step))
+    ours.checkpoints.finish()
+    return {**seconds, "save": time.perf_counter() - began, "hashing": sum(hashing)}
 
 
 def _slowest(work: Callable[[], None]) -> float:
@@ -118,79 +138,26 @@ def _slowest(work: Callable[[], None]) -> float:
 
 
 def _timed_hashing() -> list[float]:
-    original, seconds = manifest.entry, []
+    original, seconds = hashes.entry, []
 
-    def entry(path: Path) -> manifest.FileEntry:
+    def entry(path: Path) -> FileEntry:
         began = time.perf_counter()
         try:
             return original(path)
         finally:
             seconds.append(time.perf_counter() - began)
 
-    manifest.entry = entry
+    hashes.entry = entry
     return seconds
 
 
-def _report(median: dict[str, float]) -> None:
-    _line("stall / gathered on rank 0", median["stall"] / median["gathered"], 0.15)
-    _line("stall / sharded, training waits", median["stall"] / median["sharded"], 0.6)
-    _line("hashing / whole save", median["hashing"] / median["save"], 0.02)
-    print(json.dumps({f"{name}_s": round(value, 4) for name, value in median.items()}), flush=True)
-
-
-def _line(name: str, value: float, target: float) -> None:
-    verdict = "ok" if value <= target else "OVER"
-    print(f"{name:<52} {value:8.3f} target {target:g}  {verdict}", flush=True)
-
-
-def resume(folder: Path, rounds: int) -> None:
-    """A job with a checkpoint, started again: from the start of the processes to the first new step, and how
-    much of that one process needs to import what it uses."""
-    job = folder / "job.yaml"
-    job.write_text(yaml.safe_dump({**SHORT, "num_steps": 5}), encoding="utf-8")
-    _start(job).wait()
-    whole, imports = [], []
-    for number in range(rounds):
-        job.write_text(yaml.safe_dump({**SHORT, "num_steps": 10 + 5 * number}), encoding="utf-8")
-        began, before = time.perf_counter(), _steps(folder)
-        process = _start(job)
-        while _steps(folder) == before and process.poll() is None:
-            time.sleep(0.005)
-        whole.append(time.perf_counter() - began)
-        process.wait()
-        began = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "import training.pretrain, training.loop"], check=True)
-        imports.append(time.perf_counter() - began)
-    print(
-        f"resume of two ranks: {statistics.median(whole):.2f} s to the first new step; "
-        f"imports of one process take {statistics.median(imports):.2f} s",
-        flush=True,
-    )
-
-
-def _start(job: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "training.local", "--config", str(job), "--ranks", "2"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
-
-
-def _steps(folder: Path) -> int:
-    path = folder / "run" / "metrics.jsonl"
-    return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Entry point."""
-    parser = argparse.ArgumentParser(description="Measure saves and a resume")
+    parser = argparse.ArgumentParser(description="Measure what a save costs")
     parser.add_argument("--ranks", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args(arguments)
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    work: Any = spawn
-    with tempfile.TemporaryDirectory() as folder:
-        work(compare, (options.ranks, folder, options.rounds), nprocs=options.ranks)
-    with tempfile.TemporaryDirectory() as folder:
-        resume(Path(folder), options.rounds)
-    return 0
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    return show(figures(options.rounds, options.ranks))
 
 
 if __name__ == "__main__":

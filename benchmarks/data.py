@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.figures import Figure, show
 from training.data import shards
 from training.data.cutter import Cutter
 from training.data.index import Index
@@ -22,6 +24,8 @@ from training.data.samples import Cut, Samples
 from training.data.shards import START
 from training.data.tokenizer import HuggingFace
 from training.data.writer import commit
+from training.files import replace_bytes
+from training.hashing import hash_of
 
 SEED_TOKENS_PER_S = 46_000
 RANKS = 32
@@ -83,21 +87,18 @@ def indexed_per_s(directory: Path) -> float:
     return tokens / (time.process_time() - began)
 
 
-def read_per_s(directory: Path, seconds: float) -> tuple[float, float]:
-    """Tokens a second that one rank reads in random order from an index of 256 MiB, and the slowest of its
-    reads in seconds."""
+def read_per_s(directory: Path, seconds: float) -> float:
+    """Tokens a second that one rank reads in random order from an index of 256 MiB."""
     write_index(directory, shard_count=8, size=1 << 24)
     samples = Samples(Index(directory), Cut(length=LENGTH, seed=1, window=1024))
     samples.batch(0, 1, 5, RANKS)
-    read, slowest, began = 0, 0.0, time.perf_counter()
+    read, began = 0, time.perf_counter()
     while time.perf_counter() - began < seconds:
         if samples.looking is not None:
             samples.looking.join()  # a step takes longer than looking ahead
-        started = time.perf_counter()
         samples.batch(read, 1, 5, RANKS)
-        slowest = max(slowest, time.perf_counter() - started)
         read += RANKS
-    return read / RANKS * LENGTH / (time.perf_counter() - began), slowest
+    return read / RANKS * LENGTH / (time.perf_counter() - began)
 
 
 def write_index(directory: Path, shard_count: int, size: int) -> None:
@@ -117,12 +118,12 @@ def write_index(directory: Path, shard_count: int, size: int) -> None:
 
 def write_shard(directory: Path, number: int, content: bytes, tokens: int, marks: int) -> None:
     path = shards.shard_path(directory, number)
-    shards.write_whole(path, content)
+    replace_bytes(path, content)
     shard = shards.Shard(
         tokens=tokens,
         beginnings=marks,
         size=len(content),
-        xxh3=shards.hash_of(path),
+        xxh3=hash_of(path),
         rows=0,
         empty_rows=0,
         next=START,
@@ -130,21 +131,26 @@ def write_shard(directory: Path, number: int, content: bytes, tokens: int, marks
     shards.write_json(path.with_suffix(".json"), shards.as_json(shard))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=3.0, help="how long to read")
-    options = parser.parse_args()
-    wanted = 10 * SEED_TOKENS_PER_S
+def figures(seconds: float = 3.0) -> Iterator[Figure]:
+    """How much of a rank's time, and of one writer's processor, ten times the seed's rate takes."""
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
-        read, slowest = read_per_s(Path(first), options.seconds)
-        written = indexed_per_s(Path(second))
-    print(f"ten times the seed's rate: {wanted:,} tokens/s in all, {wanted // RANKS:,} a rank")
-    ratio = read / (wanted / RANKS)
-    print(
-        f"one rank reads {read:,.0f} tokens/s: {ratio:,.0f} x its part; slowest read {slowest * 1e3:.0f} ms"
-    )
-    print(f"one writer indexes {written:,.0f} tokens a second and processor: {wanted / written:.1f} would do")
+        read, indexed = read_per_s(Path(first), seconds), indexed_per_s(Path(second))
+    return loads(read, indexed)
+
+
+def loads(read: float, indexed: float) -> Iterator[Figure]:
+    """From tokens a second of one rank and of one writer; at 100 % either is the bottleneck."""
+    wanted = 10 * SEED_TOKENS_PER_S
+    yield Figure("data: a rank's time to read 10 x the seed's rate", 100 * wanted / RANKS / read, "%", 100)
+    yield Figure("data: the writer's time to index that for all ranks", 100 * wanted / indexed, "%", 100)
+
+
+def main() -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description="Measure whether reading and indexing keep up")
+    parser.add_argument("--seconds", type=float, default=3.0, help="how long to read")
+    return show(figures(parser.parse_args().seconds))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

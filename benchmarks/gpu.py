@@ -25,6 +25,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from benchmarks.figures import Figure
 from training.compute import device_named, flops_per_token
 from training.config import JobConfig, parse
 from training.model.build import build
@@ -100,8 +101,30 @@ def _jobs(options: argparse.Namespace) -> Iterator[JobConfig]:
             yield parse({**values, "compile": compiled, "num_hidden_layers": layers})
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print one line a way; returns 2 where there is no GPU."""
+def _measured(options: argparse.Namespace) -> Iterator[Measured]:
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    kinds = "cpu:gloo,cuda:nccl" if options.device == "cuda" else "gloo"
+    with tempfile.TemporaryDirectory() as folder:
+        dist.init_process_group(kinds, init_method=f"file://{folder}/meet", rank=0, world_size=1)
+        for config in _jobs(options):
+            yield measure(config, torch.device(options.device), options.steps)
+        dist.destroy_process_group()
+
+
+def figures() -> Iterator[Figure]:
+    """Each way on one GPU, with the defaults; where there is none, that it was not measured."""
+    if not torch.cuda.is_available():
+        yield Figure("one GPU: tokens a second, MFU, memory", None, "not measured: no GPU here")
+        return
+    for found in _measured(_parsed([])):
+        name = f"one GPU, {found.context_length} tokens{', compiled' if found.compiled else ''}: "
+        yield Figure(name + "tokens a second", found.tokens_per_second, "")
+        if found.mfu is not None:
+            yield Figure(name + "MFU", 100 * found.mfu, "%")
+        yield Figure(name + "memory", found.peak_gib, "GiB")
+
+
+def _parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure the trainer's model on one GPU")
     parser.add_argument("--preset", choices=PRESETS, default="mathstral-7b")
     parser.add_argument("--layers", type=int, default=8, help="layers of the shape; default: 8")
@@ -109,20 +132,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--plain", action="store_true", help="leave torch.compile out")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    options = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print one line of JSON a way; returns 2 where there is no GPU."""
+    options = _parsed(arguments)
     if options.device == "cuda" and not torch.cuda.is_available():
         print("no GPU here: nothing is measured", file=sys.stderr)
         print("  hint: --device cpu --preset tiny --contexts 64 tries the code", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-        kinds = "cpu:gloo,cuda:nccl" if options.device == "cuda" else "gloo"
-        dist.init_process_group(kinds, init_method=f"file://{folder}/meet", rank=0, world_size=1)
-        for config in _jobs(options):
-            print(
-                json.dumps(asdict(measure(config, torch.device(options.device), options.steps))), flush=True
-            )
-        dist.destroy_process_group()
+    for found in _measured(options):
+        print(json.dumps(asdict(found)), flush=True)
     return 0
 
 
