@@ -12,6 +12,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
+from torch.multiprocessing.spawn import ProcessException
+
 from benchmarks import checkpoint, data, gpu, laptop, rehearsal, resume, step_time
 from benchmarks.figures import Figure, show
 
@@ -38,13 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(name: str, figures: Callable[[], Iterable[Figure]]) -> int:
-    """One part of the table; returns the exit code. A command that fails is said with its last lines."""
+    """One part of the table; returns the exit code. What keeps it from running is said."""
     print(f"bench: {name}", file=sys.stderr, flush=True)
     try:
         return show(figures())
-    except subprocess.CalledProcessError as error:
-        last = "\n".join(str(error.stderr or error.stdout).splitlines()[-5:])
-        print(f"error: {name}: {error.cmd} ended with {error.returncode}\n{last}", file=sys.stderr)
+    except (subprocess.CalledProcessError, ProcessException) as error:
+        said = f"{getattr(error, 'stderr', None) or ''}\n{error}".strip().splitlines()
+        print(f"error: {name} could not be run", *said[-5:], sep="\n  ", file=sys.stderr, flush=True)
         return EXIT_COULD_NOT_RUN
 
 

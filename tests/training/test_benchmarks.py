@@ -82,7 +82,8 @@ def test_a_part_that_cannot_run_is_said_and_the_others_go_on() -> None:
     code, out, err = ranks.call(run_two_parts)
     assert code == 2
     assert out.split() == ["fine", "1.00", "x"]
-    assert "error: broken: false ended with 1" in err
+    assert "error: broken could not be run\n  Command 'false' returned non-zero exit status 1." in err
+    assert "error: lost could not be run\n  a rank is gone" in err
 
 
 def run_two_parts() -> tuple[int, str, str]:
@@ -91,14 +92,19 @@ def run_two_parts() -> tuple[int, str, str]:
     import subprocess
     from collections.abc import Iterator
 
+    from torch.multiprocessing.spawn import ProcessExitedException
+
     from benchmarks import run
 
     def broken() -> Iterator[Figure]:
         subprocess.run("false", check=True, capture_output=True, text=True)
         yield Figure("never", 1, "x")
 
+    def lost() -> Iterator[Figure]:
+        raise ProcessExitedException("a rank is gone", 1, 2, 3)
+
     run.PARTS.clear()
-    run.PARTS.update({"broken": broken, "fine": lambda: iter([Figure("fine", 1, "x")])})
+    run.PARTS.update({"broken": broken, "lost": lost, "fine": lambda: iter([Figure("fine", 1, "x")])})
     said = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(said[0]), contextlib.redirect_stderr(said[1]):
         code = run.main([])
