@@ -28,7 +28,10 @@ def figures() -> Iterator[Figure]:
 
 
 def reported(report: Mapping[str, Any]) -> Iterator[Figure]:
-    """What a rehearsal's report.json says."""
+    """What a rehearsal's report.json says; a reduced one has no nodes."""
+    if report["mode"] == "reduced":
+        yield Figure("rehearsal", None, "not measured: no nodes here, see docs/guides/rehearse.md")
+        return
     yield Figure("five nodes, from create to idle in Slurm", create_to_idle(report), "s", 15)
     yield Figure("power-off to the first new training step", report["recovery"][0]["resumed_s"], "s", 25)
     yield Figure("whole rehearsal", report["seconds"], "s", 180)

@@ -78,6 +78,11 @@ def test_the_time_to_idle_is_from_the_first_nodes_launch() -> None:
     assert rehearsal.create_to_idle(report) == 9.5
 
 
+def test_a_reduced_rehearsal_measures_nothing() -> None:
+    figure, *more = rehearsal.reported({"mode": "reduced", "seconds": 40.0, "nodes": [], "recovery": []})
+    assert figure.value is None and "not measured" in figure.unit and not more
+
+
 def test_a_part_that_cannot_run_is_said_and_the_others_go_on() -> None:
     code, out, err = ranks.call(run_two_parts)
     assert code == 2
