@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -72,6 +74,68 @@ def test_table_json_and_picture(killed_and_resumed: Path, capsys: pytest.Capture
 def test_no_ledger_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path)]) == 2
     assert "hint:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"attempt": 1, "event": "start"}',
+        '{"attempt": 1, "event": "start", "t": "noon"}',
+        '{"attempt": null, "event": "start", "t": 1}',
+        '{"attempt": 1, "event": "start", "t": NaN}',
+        '{"attempt": 1, "event": "resumed", "step": null}',
+        '{"attempt": 1, "event": "spent", "from": 1, "to": 2, "step": 1}',
+        '{"attempt": 1, "event": "spent", "from": 1, "to": 2, "step": 1, "seconds": [1]}',
+        '{"attempt": 1, "event": "spent", "from": 1, "to": 2, "step": 1, "seconds": {"step": null}}',
+        '{"attempt": 1, "event": "spent", "from": 1, "to": Infinity, "step": 1, "seconds": {"step": 1}}',
+        "[1]",
+        "7",
+    ],
+)
+def test_a_line_that_lacks_what_the_sums_need_is_left_out(line: str, tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    written(path, (1000.0, 50.0, 0, 10))
+    path.write_text(path.read_text() + line + "\n")
+    account = read(path)
+    assert account.damaged_lines == 1 and account.seconds["step"] == 50.0 == account.wall
+    assert "left out: 1" in as_text(account) and "</svg>" in draw(account, "job")
+
+
+def test_a_clock_that_is_put_back_makes_no_part_larger_than_the_whole(tmp_path: Path) -> None:
+    account = written(tmp_path / NAME, (1000.0, 50.0, 0, 10), (500.0, 30.0, 10, 20))
+    assert account.goodput == 1.0 and account.whole == 80.0
+    assert "part of 1 min 20 s" in as_text(account) and "</svg>" in draw(account, "job")
+
+
+def test_a_ledger_without_an_attempt_and_a_picture_without_a_place_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / NAME).write_text("\n\x00\n")
+    assert main([str(tmp_path)]) == 2
+    assert "no attempt is recorded" in capsys.readouterr().err
+    Ledger(tmp_path / NAME, 1, "", 1000.0)
+    assert main([str(tmp_path), "--svg", str(tmp_path)]) == 2
+    assert f"--svg {tmp_path}: Is a directory" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == [NAME]
+
+
+@pytest.mark.parametrize(("columns", "longest"), [("40", 60), ("80", 80), ("200", 100)])
+def test_bars_fit_the_terminal(
+    columns: str, longest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    account = written(tmp_path / NAME, (1000.0, 50.0, 0, 10))
+    assert max(map(len, as_text(account).splitlines()[:11])) <= longest
+
+
+def test_whoever_reads_the_first_line_only_sees_no_error(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    for number in range(1, 3000):
+        Ledger(path, number, "", 1000.0 + number)
+    command = f"{sys.executable} -m training.goodput {tmp_path} | head -1"
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=True)  # noqa: S602
+    assert done.stdout.startswith("goodput 0.0%") and done.stderr == ""
 
 
 def written(path: Path, *attempts: tuple[float, float, int, int]) -> Account:

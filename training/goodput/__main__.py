@@ -1,22 +1,25 @@
 """Shows a run's ledger: `python -m training.goodput RUN_DIRECTORY [--svg FILE] [--json]`.
 
-Exit codes: 0 shown; 2 there is no ledger.
+Exit codes: 0 shown; 2 there is no ledger, or the picture cannot be written.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
+from training.console import end_process
 from training.goodput.account import CATEGORIES, Account, Attempt, read
 from training.goodput.picture import draw, duration
 from training.ledger import NAME
 from training.runstate import replace_text
 
-_BAR = 40
+_LONGEST_BAR, _BEFORE_BAR = 40, 60
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,9 +36,17 @@ def main(arguments: list[str] | None = None) -> int:
         hint = "give the run/ folder of a job directory that has been started"
         print(f"{path}: {error.strerror}\n  hint: {hint}", file=sys.stderr)
         return 2
+    if not account.attempts:
+        print(f"{path}: no attempt is recorded in it\n  hint: start the job first", file=sys.stderr)
+        return 2
     if options.svg:
-        replace_text(options.svg, draw(account, options.run_directory.absolute().parent.name))
-    print(json.dumps(as_json(account), indent=2) if options.json else as_text(account))
+        try:
+            replace_text(options.svg, draw(account, options.run_directory.absolute().parent.name))
+        except OSError as error:
+            print(f"--svg {options.svg}: {error.strerror}\n  hint: name another file", file=sys.stderr)
+            return 2
+    with contextlib.suppress(BrokenPipeError):  # `| head` has seen enough
+        print(json.dumps(as_json(account), indent=2) if options.json else as_text(account), flush=True)
     return 0
 
 
@@ -63,15 +74,17 @@ def as_json(account: Account) -> dict[str, Any]:
 
 def as_text(account: Account) -> str:
     """The account for a person."""
-    lines = [f"goodput {account.goodput:.1%}: part of {duration(account.wall)} in steps that were kept", ""]
+    lines = [f"goodput {account.goodput:.1%}: part of {duration(account.whole)} in steps that were kept", ""]
+    longest = max(0, min(_LONGEST_BAR, shutil.get_terminal_size().columns - _BEFORE_BAR))
     for name, spent in account.seconds.items():
-        part = spent / account.wall if account.wall > 0 else 0.0
-        lines.append(f"  {CATEGORIES[name]:<34}{spent:12.1f} s {part:7.1%}  {'#' * round(_BAR * part)}")
-    if abs(account.unexplained) > 0.01 * account.wall:
+        part = spent / account.whole if account.whole > 0 else 0.0
+        bar = "#" * round(longest * part)
+        lines.append(f"  {CATEGORIES[name]:<34}{spent:12.1f} s {part:7.1%}  {bar}".rstrip())
+    if abs(account.unexplained) > 0.01 * account.whole:
         lines.append(f"  {'unexplained (clocks that disagree?)':<34}{account.unexplained:12.1f} s")
     lines += ["", *(_attempt_line(each) for each in account.attempts)]
     if account.damaged_lines:
-        lines.append(f"{account.damaged_lines} lines could not be read and are left out")
+        lines.append(f"lines that could not be read and are left out: {account.damaged_lines}")
     return "\n".join(lines)
 
 
@@ -84,4 +97,4 @@ def _attempt_line(attempt: Attempt) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

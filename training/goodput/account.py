@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,8 @@ CATEGORIES = {
     "down": "down or hanging",
 }
 """Where time can go, and what that is called."""
+_NUMBERS = {"start": ["t"], "resumed": ["step"], "spent": ["from", "to", "step"]}
+"""What the sums need of a line, by its event."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +70,19 @@ class Account:
         return {name: sum(span.seconds.get(name, 0.0) for span in self.spans) for name in CATEGORIES}
 
     @property
+    def whole(self) -> float:
+        """What parts are parts of: the wall clock, unless a clock was put back and more is explained."""
+        return max(self.wall, sum(self.seconds.values()))
+
+    @property
     def unexplained(self) -> float:
         """What the categories do not explain: not 0 where the clocks of two nodes disagree."""
         return self.wall - sum(self.seconds.values())
 
     @property
     def goodput(self) -> float:
-        """Part of the wall clock that went into steps that were kept."""
-        return self.seconds["step"] / self.wall if self.wall > 0 else 0.0
+        """Part of the time that went into steps that were kept."""
+        return self.seconds["step"] / self.whole if self.whole > 0 else 0.0
 
 
 def read(path: Path) -> Account:
@@ -82,12 +90,22 @@ def read(path: Path) -> Account:
     lines, damaged = [], 0
     for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            line = json.loads(text)
-            lines.append({**line, "attempt": line["attempt"], "event": line["event"]})
-        except (ValueError, KeyError, TypeError):
+            lines.append(_line(text))
+        except (ValueError, KeyError, TypeError, AttributeError):
             damaged += 1
     attempts = _attempts(lines)
     return Account(list(_spans(attempts)), attempts, damaged)
+
+
+def _line(text: str) -> dict[str, Any]:
+    """A line that has all that is read of it. Raises ValueError, KeyError, TypeError, AttributeError."""
+    line: dict[str, Any] = json.loads(text)
+    needed = [line[name] for name in _NUMBERS.get(line["event"], [])]
+    if line["event"] == "spent":
+        needed += line["seconds"].values()
+    if not all(math.isfinite(number) for number in [line["attempt"], *needed]):
+        raise ValueError(f"not finite: {text}")
+    return line
 
 
 def _attempts(lines: Iterable[dict[str, Any]]) -> list[Attempt]:
@@ -108,7 +126,7 @@ def _add(attempt: Attempt, line: dict[str, Any]) -> None:
     elif line["event"] == "resumed":
         attempt.resumed = attempt.step = line["step"]
     elif line["event"] == "end":
-        attempt.status = line["status"]
+        attempt.status = str(line.get("status"))
 
 
 def _spans(attempts: list[Attempt]) -> Iterator[Span]:

@@ -28,7 +28,7 @@ def draw(account: Account, title: str) -> str:
     height = _LEGEND + 20 * (len(CATEGORIES) + 2) // 3 + 10
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
     head += f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12">'
-    words = f"{title}: goodput {account.goodput:.1%} of {duration(account.wall)}"
+    words = f"{title}: goodput {account.goodput:.1%} of {duration(account.whole)}"
     parts = [
         head,
         f'<rect width="{_WIDTH}" height="{height}" fill="white"/>',
@@ -98,6 +98,6 @@ def _legend(account: Account) -> Iterator[str]:
     seconds = account.seconds
     for place, (name, words) in enumerate(CATEGORIES.items()):
         x, y = _LEFT + (place % 3) * (_COLUMNS * _COLUMN // 3), _LEGEND + 20 * (place // 3)
-        part = seconds[name] / account.wall if account.wall > 0 else 0.0
+        part = seconds[name] / account.whole if account.whole > 0 else 0.0
         yield f'<rect x="{x}" y="{y - 10}" width="12" height="12" fill="{COLOURS[name]}"/>'
         yield f'<text x="{x + 18}" y="{y}">{escape(words)}: {part:.1%}</text>'
