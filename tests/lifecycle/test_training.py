@@ -56,6 +56,33 @@ def test_a_download_that_lacks_a_file_is_refused(make_lab: MakeLab) -> None:
     assert list(root(lab).iterdir()) == []
 
 
+def test_a_download_with_a_file_more_is_refused(make_lab: MakeLab) -> None:
+    lab = make_lab()
+    (next(lab.host.machine.s3.rglob("pretrain.py")).parent / "yaml.py").touch()
+    assert lab.run() == 1
+    assert "did not arrive whole: training/yaml.py is not of this version" in lab.last()["error"]
+    assert list(root(lab).iterdir()) == []
+
+
+def test_a_file_or_link_that_was_added_is_gone_after_the_next_run(make_lab: MakeLab) -> None:
+    lab = make_lab()
+    assert lab.run() == 0
+    (root(lab) / "current/training/yaml").symlink_to("/tmp")
+    assert lab.run() == 0
+    assert lab.results()["90-training"] == "applied"
+    assert not (root(lab) / "current/training/yaml").is_symlink()
+
+
+def test_what_python_compiled_beside_it_is_no_change(make_lab: MakeLab) -> None:
+    lab = make_lab()
+    assert lab.run() == 0
+    compiled = root(lab) / "current/training/__pycache__"
+    compiled.mkdir()
+    (compiled / "pretrain.cpython-310.pyc").touch()
+    assert lab.run() == 0
+    assert compiled.is_dir()
+
+
 def test_a_download_of_another_version_is_refused(make_lab: MakeLab) -> None:
     lab = make_lab()
     sums = next(lab.host.machine.s3.rglob("SHA256SUMS"))

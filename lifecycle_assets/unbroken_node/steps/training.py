@@ -54,12 +54,21 @@ def content_problem(folder: Path, name: str) -> str | None:
     text = sums.read_bytes()
     if not hashlib.sha256(text).hexdigest().startswith(name):
         return f"its {SUMS} is that of another version"
-    for line in text.decode().splitlines():
-        digest, _, file = line.partition("  ")
+    expected = {
+        file: digest for digest, _, file in (line.partition("  ") for line in text.decode().splitlines())
+    }
+    for file, digest in expected.items():
         path = folder / file
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
             return f"{file} is missing or differs"
-    return None
+    more = _names(folder) - expected.keys() - {SUMS}
+    return f"{min(more)} is not of this version" if more else None
+
+
+def _names(folder: Path) -> set[str]:
+    """All files, but for what Python compiles beside a program that root runs."""
+    inside = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return {path.relative_to(folder).as_posix() for path in inside if path.parent.name != "__pycache__"}
 
 
 def _fetch(host: Host, node: Node, root: Path, name: str) -> None:
