@@ -19,11 +19,15 @@ class Device:
     memory_gib: int
 
 
-# Source: NVIDIA's data sheets. Where they give the rate with sparsity, half of it.
+# Source: NVIDIA's data sheets. Where they give the rate with sparsity, half of it. A card for PCIe stands
+# before the module of the same name: the first entry whose words are all in the driver's name counts.
 DEVICES: dict[str, Device] = {
     "A100-40GB": Device(312e12, 40),
     "A100-80GB": Device(312e12, 80),
+    "H100-PCIE": Device(756e12, 80),
+    "H100-NVL": Device(835e12, 94),
     "H100": Device(989e12, 80),
+    "H200-NVL": Device(835e12, 141),
     "H200": Device(989e12, 141),
     "B200": Device(2_250e12, 180),
     "L4": Device(121e12, 24),

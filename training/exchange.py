@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 
+from training.device import put
 from training.stop import Stop, first_wish
 
 
@@ -62,10 +63,10 @@ class Exchange:
         """Say what this rank knows of a step. A collective; returns before the answer is there."""
         known = torch.tensor([words.wish, words.forward_s, words.data_wait_s], dtype=torch.float64)
         mine = torch.stack([loss.detach().double(), norm.detach().to(self._device).double()])
-        mine = torch.cat([mine, self._moved(known)])
-        table = torch.empty((self._world, mine.numel()), dtype=torch.float64, device=self._device)
-        dist.all_gather(list(table), mine)
-        self._under_way.append((step, *self._brought_back(table)))
+        mine = torch.cat([mine, put(known, self._device)])
+        table = torch.empty(self._world * mine.numel(), dtype=torch.float64, device=self._device)
+        dist.all_gather_single(table, mine)
+        self._under_way.append((step, *self._brought_back(table.view(self._world, -1))))
 
     def receive(self, *, everything: bool = False) -> list[Answer]:
         """The answers that are due, oldest first; `everything` also those that must be waited for."""
@@ -89,11 +90,6 @@ class Exchange:
     def agree(self, wish: int) -> Stop | None:
         """Whether any rank wishes to stop. As `tell`."""
         return first_wish([other for (other,) in self.tell(wish)])
-
-    def _moved(self, values: torch.Tensor) -> torch.Tensor:
-        if self._device.type != "cuda":
-            return values
-        return values.pin_memory().to(self._device, non_blocking=True)
 
     def _brought_back(self, table: torch.Tensor) -> tuple[torch.Tensor, torch.cuda.Event | None]:
         if self._device.type != "cuda":

@@ -30,6 +30,7 @@ from training.metrics.sinks import open_sinks
 from training.model.build import layers
 from training.model.documents import has_flash
 from training.model.shape import choose
+from training.model.shard import groups
 from training.optim import adamw
 from training.reporter import Work
 from training.saves import Saves
@@ -241,8 +242,10 @@ class Trainer:
         self.model = sharded_model(self.config, shape, self.device, self.world, self.log)
         self.optimizer = adamw(self.model, self.config)
         flash = has_flash(shape, self.config, self.device)
-        self.stepper = Stepper(self.model, self.optimizer, self.device, self.config.grad_clip, flash)
-        self.timer = ForwardTimer(layers(self.model), self.device)
+        self.stepper = Stepper(
+            self.model, self.optimizer, self.device, self.config.grad_clip, flash, self.config.compile
+        )
+        self.timer = ForwardTimer(layers(self.model) if self.config.compare_every else [], self.device)
 
     def _load(self) -> bool:
         """Put the newest good checkpoint in place, or first values; whether there was no checkpoint."""
@@ -267,4 +270,5 @@ class Trainer:
         """Once the first step is done, a rank that keeps the others waiting is lost."""
         self._timeouts_are_short = True
         timeout = timedelta(seconds=self.config.step_timeout_seconds)
-        dist.distributed_c10d._set_pg_timeout(timeout, dist.group.WORLD)
+        for group in (dist.group.WORLD, *groups(self.model)):
+            dist.distributed_c10d._set_pg_timeout(timeout, group)

@@ -16,4 +16,6 @@ def adamw(model: nn.Module, config: JobConfig) -> torch.optim.Optimizer:
     kept = [p for p in model.parameters() if p.dim() <= 1]
     groups: list[dict[str, Any]] = [{"params": decayed}, {"params": kept, "weight_decay": 0.0}]
     betas = (config.beta1, config.beta2)
-    return torch.optim.AdamW(groups, config.learning_rate, betas, weight_decay=config.weight_decay)
+    return torch.optim.AdamW(
+        groups, config.learning_rate, betas, weight_decay=config.weight_decay, fused=True
+    )

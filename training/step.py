@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 from training.data.batch import Batch
+from training.device import put
 from training.model.documents import keep_apart
 
 
@@ -20,7 +22,9 @@ class Stepper:
     optimizer: torch.optim.Optimizer
     device: torch.device
     grad_clip: float
+    """0 for no limit."""
     has_flash: bool
+    compiled: bool
 
     def step(self, batches: Iterable[Batch], count: int, lr: float) -> tuple[torch.Tensor, torch.Tensor]:
         """Train on `count` batches as on one; returns this rank's mean loss and the norm of the whole
@@ -36,16 +40,14 @@ class Stepper:
             loss = self.loss(batch) / count
             loss.backward()  # type: ignore[no-untyped-call]  # torch has no type here
             total = total + loss.detach()
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.grad_clip)
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.grad_clip or math.inf)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return total, norm.full_tensor()  # type: ignore[attr-defined]  # a DTensor under FSDP2
 
     def loss(self, batch: Batch) -> torch.Tensor:
         """Mean loss over the tokens of a batch; every token but each row's first is predicted once."""
-        ids = torch.from_numpy(batch.ids)
-        if self.device.type == "cuda":
-            ids = ids.pin_memory().to(self.device, non_blocking=True)
-        apart = keep_apart(batch.positions, self.device, flash=self.has_flash)
+        ids = put(torch.from_numpy(batch.ids), self.device)
+        apart = keep_apart(batch.positions, self.device, flash=self.has_flash, compiled=self.compiled)
         logits = self.model(input_ids=ids[:, :-1], **apart).logits
         return nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())

@@ -29,8 +29,8 @@ class OptimSettings:
     """Of matrices and embeddings; the scales of norms are not pulled towards zero."""
     beta1: Probability = 0.9
     beta2: Probability = 0.95
-    grad_clip: Positive = 1.0
-    """Largest norm of the whole gradient; larger ones are scaled down."""
+    grad_clip: NotNegative = 1.0
+    """Largest norm of the whole gradient; larger ones are scaled down. 0 turns it off."""
 
 
 def _parts_fit(settings: OptimSettings) -> list[Problem]:

@@ -16,6 +16,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from training.config import JobConfig
 from training.data.batch import Ints
+from training.device import put
 from training.model.presets import Shape
 
 NAME = "documents"
@@ -31,18 +32,21 @@ def has_flash(shape: Shape, config: JobConfig, device: torch.device) -> bool:
     return suits and config.precision == "bf16"
 
 
-def keep_apart(positions: Ints | None, device: torch.device, *, flash: bool) -> dict[str, Any]:
+def keep_apart(
+    positions: Ints | None, device: torch.device, *, flash: bool, compiled: bool
+) -> dict[str, Any]:
     """What a model is called with besides tokens; positions as in training.data.batch.Batch.
 
-    Without flash attention that is a mask of rows x length x length bytes.
+    Without flash attention that is a mask of rows x length x length bytes. A compiled model is told that a
+    document may be as long as a row: another number would compile it anew.
     """
     if positions is None:
         return {}
-    placed = torch.from_numpy(positions).to(device, non_blocking=True)
+    placed = put(torch.from_numpy(positions), device)
     if not flash:
         return {"position_ids": placed, "attention_mask": mask(placed)}
-    ends = _ends(positions).to(device, non_blocking=True)
-    longest = positions.shape[1]  # an upper bound that does not change, so that nothing is compiled anew
+    ends = put(_ends(positions), device)
+    longest = positions.shape[1] if compiled else int(positions.max()) + 1
     return {
         "position_ids": placed,
         "cu_seq_lens_q": ends,

@@ -46,6 +46,8 @@ class _Moved:
     host: torch.Tensor
     device: torch.device
     loaded: torch.Tensor | None = None
+    arrived: torch.cuda.Event | None = None
+    """When `loaded` is there, on a GPU."""
 
 
 @dataclass
@@ -95,10 +97,8 @@ class OffloadedLayers:
                 self._layers[other] = []  # their backward pass is over
         for near in range(number, max(-1, number - self.horizon), -1):
             for each in self._layers.get(near, []):
-                if each.loaded is None:
-                    each.loaded = _to_device(each)
-        tensor = moved.loaded if moved.loaded is not None else _to_device(moved)
-        return _ready(tensor)
+                _copy_back(each)
+        return _back(moved)
 
 
 @functools.cache
@@ -117,15 +117,25 @@ def _to_host(tensor: torch.Tensor) -> torch.Tensor:
     return host
 
 
-def _to_device(moved: _Moved) -> torch.Tensor:
+def _copy_back(moved: _Moved) -> torch.Tensor:
+    """Its copy on the device, begun if it was not; on a GPU it is there when `arrived` says so."""
+    if moved.loaded is not None:
+        return moved.loaded
     if moved.device.type != "cuda":
-        return moved.host.clone()
+        moved.loaded = moved.host.clone()
+        return moved.loaded
     with torch.cuda.stream(_copies()):  # after its copy to the host, which the same stream made
-        return moved.host.to(moved.device, non_blocking=True)
+        moved.loaded = moved.host.to(moved.device, non_blocking=True)
+        moved.arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]  # torch has no type here
+        moved.arrived.record()
+    return moved.loaded
 
 
-def _ready(tensor: torch.Tensor) -> torch.Tensor:
-    if tensor.device.type == "cuda":
-        torch.cuda.current_stream().wait_stream(_copies())
+def _back(moved: _Moved) -> torch.Tensor:
+    """Its copy on the device, to be used. This one is waited for, and not those of the layers before it,
+    which are on their way while this one's layer works."""
+    tensor = _copy_back(moved)
+    if moved.arrived is not None:
+        torch.cuda.current_stream().wait_event(moved.arrived)
         tensor.record_stream(torch.cuda.current_stream())
     return tensor

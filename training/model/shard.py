@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import (
@@ -46,6 +47,12 @@ def shard(model: nn.Module, shape: Shape, config: JobConfig, mesh: DeviceMesh) -
 def parameter_device(config: JobConfig, device: torch.device) -> torch.device:
     """Where shards, gradients and the optimizer's state lie."""
     return torch.device("cpu") if config.cpu_offload else device
+
+
+def groups(model: nn.Module) -> list[dist.ProcessGroup]:
+    """The groups of ranks in which a sharded model is gathered, and its gradients are summed."""
+    mesh: DeviceMesh = next(model.parameters()).device_mesh  # type: ignore[attr-defined]  # a DTensor
+    return mesh.get_all_groups()
 
 
 def _wrap_layers(model: nn.Module, config: JobConfig, device_type: str) -> None:

@@ -26,10 +26,13 @@ def differences(preset: str, change: str) -> dict[str, float]:
     positions = np.stack([np.concatenate([np.arange(length) for length in LENGTHS])] * 2)
     if change == "without the mask":
         documents.mask = lambda positions: None  # type: ignore[assignment, return-value]
-    if change == "flash":
-        _fake_flash()
+    if change.startswith("flash"):
+        _fake_flash(sum(LENGTHS) if change == "flash, compiled" else max(LENGTHS))
     apart = documents.keep_apart(
-        None if change == "off" else positions, torch.device("cpu"), flash=change == "flash"
+        None if change == "off" else positions,
+        torch.device("cpu"),
+        flash=change.startswith("flash"),
+        compiled=change == "flash, compiled",
     )
     packed = model(input_ids=tokens, **apart).logits
     other = tokens.clone()
@@ -59,7 +62,7 @@ def _model(preset: str) -> Any:
     return model.eval()
 
 
-def _fake_flash() -> None:
+def _fake_flash(longest: int) -> None:
     """In place of the GPU's kernel: each document by itself, with the arguments the kernel is called with."""
     import torch
     from torch.nn.attention import varlen
@@ -67,7 +70,7 @@ def _fake_flash() -> None:
     def attend(
         query: Any, key: Any, value: Any, ends: Any, ends_k: Any, most: int, most_k: int, **how: Any
     ) -> Any:
-        assert how["window_size"] == (-1, 0) and how["enable_gqa"] and most == most_k == sum(LENGTHS)
+        assert how["window_size"] == (-1, 0) and how["enable_gqa"] and most == most_k == longest
         assert ends.dtype == torch.int32 and ends is ends_k
         parts = []
         for start, stop in zip(ends.tolist(), ends.tolist()[1:], strict=False):
@@ -82,7 +85,7 @@ def _fake_flash() -> None:
 
 
 @pytest.mark.parametrize("preset", ["tiny", "tiny-llama"])
-@pytest.mark.parametrize("way", ["mask", "flash"])
+@pytest.mark.parametrize("way", ["mask", "flash", "flash, compiled"])
 def test_a_packed_document_has_the_logits_it_has_alone(preset: str, way: str) -> None:
     found = ranks.call(differences, preset, way)
     assert found.pop("reach") == 0.0  # to the last bit: nothing of another document gets in

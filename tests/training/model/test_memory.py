@@ -55,6 +55,58 @@ def test_offloading_changes_no_gradient_and_keeps_to_its_horizon(horizon: int, r
         assert back == [n for n in range(NUM_LAYERS) if at_work - horizon < n <= at_work]
 
 
+def order_of_copies() -> list[str]:
+    """What the streams of a GPU are told while three layers take back what they saved, two at a time."""
+    import contextlib
+
+    import torch
+
+    from training.model import memory
+
+    said: list[str] = []
+
+    class Saved:
+        """A tensor, and the event of its copy."""
+
+        def __init__(self, layer: int) -> None:
+            self.layer = layer
+
+        def to(self, *_where: Any, **_how: Any) -> Saved:
+            said.append(f"copy {self.layer}")
+            return self
+
+        def record_stream(self, _stream: Any) -> None:
+            pass
+
+    class Event:
+        def record(self) -> None:
+            self.after = said[-1].removeprefix("copy ")
+
+    class Stream:
+        def wait_event(self, event: Any) -> None:
+            said.append(f"wait for {event.after}")
+
+        def wait_stream(self, _stream: Any) -> None:
+            said.append("wait for all")
+
+    cuda: Any = torch.cuda
+    cuda.Event, cuda.current_stream, cuda.stream = Event, Stream, contextlib.nullcontext
+    memory._copies = lambda: None  # type: ignore[assignment]
+    saved: list[Any] = [memory._Moved(Saved(n), torch.device("cuda")) for n in range(3)]  # type: ignore[arg-type]
+    moves = memory.OffloadedLayers(2, {n: [each] for n, each in enumerate(saved)})
+    for layer in (2, 1, 0):
+        moves._unpack(layer, saved[layer])
+    return said
+
+
+def test_a_layer_waits_for_its_own_copy_only() -> None:
+    assert ranks.call(order_of_copies) == [
+        *("copy 2", "copy 1", "wait for 2"),
+        *("copy 0", "wait for 1"),
+        "wait for 0",
+    ]
+
+
 def counted(way: Any) -> dict[str, int]:
     """How often matrix products and the MLP's function run in one step of a two-layer model."""
     import torch

@@ -131,3 +131,37 @@ def test_bf16_computes_in_bf16_and_adds_up_in_fp32(by_way: dict[str, list[dict[s
         assert not half["rounded"], "a sum in bf16 would be"
         assert half["numbers"] != plain["numbers"]
         assert half["numbers"][1][0] == pytest.approx(plain["numbers"][1][0], rel=2e-2)
+
+
+def lengths(grad_clip: float) -> tuple[float, float]:
+    """The gradient's norm as a step says it, and as the optimizer is given it."""
+    import numpy as np
+    import torch
+
+    from tests.training.model.parts import CPU, job, sharded
+    from training.data.batch import Batch
+    from training.optim import adamw
+    from training.step import Stepper
+
+    config = job()
+    model = sharded(config)
+    optimizer = adamw(model, config)
+    given: list[float] = []
+
+    def note(*_: Any) -> None:
+        gradients: list[Any] = [each.grad for each in model.parameters()]
+        norm: Any = torch.nn.utils.get_total_norm(gradients)
+        given.append(float(norm.full_tensor()))
+
+    optimizer.register_step_pre_hook(note)
+    stepper = Stepper(model, optimizer, CPU, grad_clip, has_flash=False, compiled=False)
+    batch = Batch(np.arange(33, dtype=np.int64)[None], None)
+    _, norm = stepper.step([batch], 1, 1e-3)
+    return float(norm), given[0]
+
+
+def test_a_limit_of_0_leaves_the_gradient_as_it_is() -> None:
+    ((said, given),) = together(lengths, 1, 0.0)
+    assert given == said > 0.1
+    ((_, scaled),) = together(lengths, 1, said / 2)
+    assert scaled == pytest.approx(said / 2, rel=1e-3)

@@ -192,6 +192,10 @@ def test_the_published_runs_utilisation() -> None:
 def test_devices_by_their_drivers_names() -> None:
     assert device_named("NVIDIA A100-SXM4-80GB") == DEVICES["A100-80GB"]
     assert device_named("NVIDIA H100 80GB HBM3") == DEVICES["H100"]
+    assert device_named("NVIDIA H100 PCIe") == DEVICES["H100-PCIE"]
+    assert device_named("NVIDIA H100 NVL") == DEVICES["H100-NVL"]
+    assert device_named("NVIDIA H200 NVL") == DEVICES["H200-NVL"]
+    assert device_named("NVIDIA H200") == DEVICES["H200"]
     assert device_named("NVIDIA L40S") == DEVICES["L40S"]
     assert device_named("NVIDIA GB10") is None
 

@@ -33,8 +33,8 @@ class OptimSettings(Section):
     """Decay of the first moment."""
     beta2: Probability = 0.95
     """Decay of the second moment."""
-    grad_clip: Positive = 1.0
-    """Largest norm of the whole gradient; larger ones are scaled down."""
+    grad_clip: NotNegative = 1.0
+    """Largest norm of the whole gradient; larger ones are scaled down. 0 turns it off."""
 
     def faults(self) -> Iterator[Fault]:
         """The learning rate falls, and its parts fit into the run."""
