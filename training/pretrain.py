@@ -115,20 +115,24 @@ def load_libraries() -> None:
 
 
 def _train(config: JobConfig, attempt: Attempt) -> str:
+    if "PYTORCH_CUDA_ALLOC_CONF" not in os.environ:  # its older name
+        os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")  # torch reads it at import
     load_libraries()  # only here: it takes seconds, and to find a wrong job file should not
     import torch
     import torch.distributed as dist
 
     from training.loop import Trainer
 
-    device = _device(config, torch.cuda.is_available())
-    if device == "cuda":
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    device = torch.device(_device(config, torch.cuda.is_available()))
+    if device.type == "cuda":
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(device)
     dist.init_process_group(
-        "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo",
+        "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo",
         timeout=timedelta(seconds=config.init_timeout_seconds),
+        device_id=device if device.type == "cuda" else None,  # so that NCCL connects here, under this timeout
     )
-    status = Trainer(config, torch.device(device), attempt).run()
+    status = Trainer(config, device, attempt).run()
     dist.barrier()  # a rank that closes its connections early makes slower ones abort
     dist.destroy_process_group()
     return status
