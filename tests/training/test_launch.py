@@ -186,7 +186,7 @@ def test_different_errors_without_progress_are_given_up_later_and_with_pauses() 
         decisions.append(decision)
     assert [decision.again for decision in decisions] == [True] * (MAX_FAILURES - 1) + [False]
     pauses = [decision.pause_seconds for decision in decisions[:-1]]
-    assert pauses[0] == 0 and pauses == sorted(pauses) and pauses[-1] <= 60
+    assert pauses[0] == 0 < pauses[1] and pauses == sorted(pauses) and pauses[-1] <= 60
 
 
 def test_a_machines_fault_is_given_more_than_a_bug() -> None:
@@ -255,6 +255,9 @@ def test_only_progress_refills_the_budget() -> None:
         budget, decision = after_failure(budget, "the step ended with exit code 137", step)
         assert decision.again
     assert budget.num_failures == 1
+    for number, step in enumerate((20, 190, 0, 180), 2):
+        budget, _decision = after_failure(budget, f"Error{'x' * number}", step)
+        assert budget.num_failures == number, "an older step is no progress, nor is the same one"
 
 
 @dataclass
@@ -406,6 +409,7 @@ def test_a_bug_never_queues_the_job_again(tmp_path: Path, monkeypatch: pytest.Mo
     [
         (RunState(status="preempted", step=7, stopped_by="time limit"), [["scontrol", "requeue", "42"]], 0),
         (RunState(status="preempted", step=7, stopped_by="stop_at"), [], 3),
+        (RunState(status="preempted", step=7, stopped_by="signal"), [], 3),
     ],
 )
 def test_ranks_that_left_by_themselves_are_queued_again_only_for_the_time_limit(
@@ -494,6 +498,32 @@ def test_a_job_that_slurm_queues_again_and_again_ends_too(
     assert boss.run() == 1
     assert isinstance(boss.step, FakeStep) and boss.step.starts == 0
     assert "given up at saved step 10: 6 failures without progress" in capsys.readouterr().err
+
+
+def test_the_end_of_another_job_is_no_failure_of_this_one(tmp_path: Path) -> None:
+    for count, job_id in ((1, "41"), (0, "42")):
+        runstate.write_state(tmp_path, RunState(status="running", step=10, job_id=job_id))
+        assert boss_of(tmp_path, (0, DONE, ""), job_id="42", restart_count=count).run() == 0
+    assert not (tmp_path / "launcher.json").exists()
+
+
+def test_a_person_can_make_the_pauses_shorter(tmp_path: Path) -> None:
+    paused: list[float] = []
+    bugs = [(1, RunState(status="failed", step=10), f"Error{'x' * number}") for number in range(MAX_FAILURES)]
+    boss = boss_of(tmp_path, *bugs, longest_pause_seconds=9.0)
+    boss.pause = paused.append
+    assert boss.run() == 1
+    assert paused == [0.0, 8.0, 9.0, 9.0, 9.0]
+
+
+def test_told_to_stop_by_term_the_job_is_not_queued_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = requeued(monkeypatch)
+    boss = boss_of(tmp_path, (1, RunState(status="preempted", step=7, stopped_by="signal"), ""), job_id="42")
+    assert isinstance(boss.step, FakeStep)
+    boss.step.on_start = functools.partial(boss.handle, signal.SIGTERM, None)
+    assert boss.run() == 3 and started == []
 
 
 def test_a_wrong_job_file_starts_nothing(
