@@ -45,7 +45,7 @@ def test_it_is_planned_from_what_was_measured_and_again_when_that_doubles() -> N
     assert [step for step in range(21) if interval.due(step)] == [FIRST_STEPS]
     interval.saved(20)
     said = interval.learn(Measured(stall=2.0, save=10.0, step=3.0))
-    assert said and "4 nodes fail every 25.00 h (assumed)" in said
+    assert said and "4 nodes with a failure every 25.00 h (assumed)" in said
     assert interval.steps == round(best_seconds(2.0, 90_000.0) / 3.0)
     before = interval.steps
     assert interval.learn(Measured(3.0, 19.0, 5.0)) is None and interval.steps == before

@@ -138,6 +138,6 @@ def test_too_little_text_for_one_step_is_said_and_not_done(tmp_path: Path) -> No
     (tmp_path / "text").write_bytes(bytes(100))  # two samples besides the one for validation: four are needed
     directory = write_job(tmp_path, dataset="./text", num_epochs=1)
     assert ranks.train(directory, 2) == [1, 1]
-    assert "2 samples in 1 epochs do not fill one step of 4 samples on 2 ranks" in ranks.log(directory)
+    assert "2 samples in 1 epoch cannot fill one step of 4 on 2 ranks" in ranks.log(directory)
     assert "Traceback" not in ranks.log(directory)
     assert state(directory)["status"] == "failed"

@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from training.words import counted
+
 FIRST_STEPS = 20
 """Steps to the first save of an attempt: nothing has been measured before it."""
 LONGEST_SECONDS = 7_200.0
@@ -69,10 +71,11 @@ class Interval:
         seconds = min(max(best, now.save), LONGEST_SECONDS)
         self.steps = max(1, round(seconds / now.step))
         bound = "" if seconds == best else f", bounded to {seconds:.1f} s"
+        hours = self._between_failures / 3600
         return (
-            f"Checkpoint every {self.steps} steps: a save stalls {now.stall:.3f} s, takes {now.save:.1f} s, "
-            f"a step {now.step:.3f} s; {self._nodes} nodes fail every {self._between_failures / 3600:,.2f} h "
-            f"(assumed): best {best:.1f} s{bound}"
+            f"Checkpoint every {counted(self.steps, 'step')}: a save stalls {now.stall:.3f} s, "
+            f"takes {now.save:.1f} s, a step {now.step:.3f} s; {counted(self._nodes, 'node')} "
+            f"with a failure every {hours:,.2f} h (assumed): best {best:.1f} s{bound}"
         )
 
 

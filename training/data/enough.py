@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from training.data.errors import TooLittleText
 from training.data.samples import Samples
+from training.words import counted
 
 
 def check_suffices(samples: Samples, per_step: int, num_epochs: int, world: int) -> None:
@@ -12,8 +13,8 @@ def check_suffices(samples: Samples, per_step: int, num_epochs: int, world: int)
         return
     available = num_epochs * (samples.num_samples or 0)
     raise TooLittleText(
-        f"dataset: {available} samples in {num_epochs} epochs do not fill one step of "
-        f"{per_step} samples on {world} ranks",
+        f"dataset: {counted(available, 'sample')} in {counted(num_epochs, 'epoch')} cannot fill one step of "
+        f"{per_step:,} on {counted(world, 'rank')}",
         "lower context_length, or give a longer text as dataset",
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from training.config import JobConfig
 from training.plan.machine import GIB, Machine
 from training.plan.outline import Plan
+from training.words import counted
 
 
 def text(plan: Plan, config: JobConfig, machine: Machine, *, assumed: bool = False) -> str:
@@ -27,12 +28,15 @@ def _facts(plan: Plan, config: JobConfig, machine: Machine, assumed: bool) -> It
     )
     yield from _memory(plan, config, machine)
     yield "tokens a step", f"{plan.tokens_per_step:,}"
-    yield "tokens in all", f"{plan.tokens:,} in {config.num_steps:,} steps"
+    yield "tokens in all", f"{plan.tokens:,} in {counted(config.num_steps, 'step')}"
     yield from _checkpoints(plan, machine)
     yield "duration", f"{_time(plan.seconds)} at {machine.utilisation:.0%} of peak (stated, not predicted)"
     yield "", f"{plan.tokens_per_second_and_gpu:,.0f} tokens/s and GPU; without stops, saves and start-up"
     if plan.cost is not None:
-        yield "cost", f"${plan.cost:,.0f} for {machine.gpus} GPUs at ${machine.price:,.2f} an hour each"
+        yield (
+            "cost",
+            f"${plan.cost:,.0f} for {counted(machine.gpus, 'GPU')} at ${machine.price:,.2f} an hour each",
+        )
 
 
 def _memory(plan: Plan, config: JobConfig, machine: Machine) -> Iterator[tuple[str, str]]:
