@@ -10,6 +10,9 @@ import os
 import sys
 from typing import NoReturn
 
+EXIT_DONE, EXIT_FAILED, EXIT_CANNOT_START, EXIT_STOPPED = 0, 1, 2, 3
+"""Of the launcher and of a rank; EXIT_STOPPED: told to stop, and saved."""
+
 
 def tell(text: str) -> None:
     """Say something on stderr; trouble there must not end what it tells of."""

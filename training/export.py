@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch.distributed.checkpoint import state_dict_loader
 
-from training.checkpoint import manifest
+from training.checkpoint import hashes, manifest
 from training.config import JobConfigError, load
 from training.model import published
 from training.model.build import build, hugging_face_config
@@ -68,7 +68,7 @@ def _verified_shape(checkpoint: Path) -> Shape:
     except (ValueError, TypeError) as error:
         hint = "give a committed checkpoint, checkpoints/step-NNNNNNNN"
         raise ValueError(f"{checkpoint}: {error}\n  hint: {hint}") from None
-    if faults := manifest.faults(checkpoint, content, content.files):
+    if faults := hashes.faults(checkpoint, content, content.files):
         raise ValueError(f"{checkpoint} is damaged: {'; '.join(faults)}\n  hint: give another one")
     return shape
 

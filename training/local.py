@@ -7,7 +7,6 @@ supervise.py's.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -20,9 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from training import config
-from training.console import end_process, tell
+from training.arguments import job_parser
+from training.console import EXIT_CANNOT_START, end_process, tell
 from training.launch.reach import stop_with_parent
-from training.launch.supervisor import EXIT_CANNOT_START, Supervisor, supervise
+from training.launch.supervisor import Supervisor, supervise
 from training.model.shape import choose
 
 _POLL_SECONDS = 0.02
@@ -121,15 +121,13 @@ class LocalStep:
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point."""
-    parser = argparse.ArgumentParser(prog="python -m training.local")
-    parser.add_argument("--config", type=Path, required=True, help="the job file, job.yaml")
+    parser = job_parser("python -m training.local")
     parser.add_argument("--ranks", type=int, default=2, help="processes to train with")
     parser.add_argument(
         "--kill-rank", type=int, help="kill this rank once, to see the run go on without a loss"
     )
     parser.add_argument("--at-step", type=int, default=1, help="when to kill it")
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     try:
         choose(config.load(options.config, options.overrides), options.config.absolute().parent)
     except config.JobConfigError as error:

@@ -10,7 +10,6 @@ so read run/run_state.json to tell them apart.
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import gc
 import os
@@ -22,19 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from training import runstate
-from training.console import end_process
+from training.arguments import job_parser
+from training.console import EXIT_CANNOT_START, EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, end_process
+from training.errors import JobError
 from training.stop import StopWish
 
 if TYPE_CHECKING:
     from training.attempt import Attempt
     from training.config import JobConfig
-
-EXIT_DONE, EXIT_FAILED, EXIT_CANNOT_START, EXIT_PREEMPTED = 0, 1, 2, 3
-# by name, since their modules import torch or NumPy: mistakes a person can correct, said without a traceback
-_FOR_A_PERSON = (
-    *("CheckpointError", "DataError", "TooLittleText", "FileNotFoundError"),
-    *("JobConfigError", "NonFiniteError", "SinkError", "WeightsError"),
-)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,10 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     wish = StopWish()
     wish.install()  # before anything that takes long: a signal would end the process, and with it the run
     faulthandler.enable()
-    parser = argparse.ArgumentParser(prog="python -m training.pretrain")
-    parser.add_argument("--config", type=Path, required=True, help="the job file, job.yaml")
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
-    options = parser.parse_args(arguments)
+    options = job_parser("python -m training.pretrain").parse_intermixed_args(arguments)
     if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
         print(
             "training.pretrain: no RANK in the environment\n  hint: start it with torchrun", file=sys.stderr
@@ -57,16 +48,13 @@ def main(arguments: list[str] | None = None) -> int:
 def _start(path: Path, overrides: list[str], wish: StopWish) -> int:
     """Everything that can be known to be wrong before torch is imported, and then the run."""
     from training import attempt
-    from training.config import JobConfigError
-    from training.data.errors import DataError
     from training.data.opening import begin
-    from training.metrics.sinks import SinkError
 
     try:
         config = _settings(path, overrides)
         started = attempt.begin(config, path.absolute().parent, wish)
         writing = begin(config, path, overrides, wish.made) if started.rank == 0 else None
-    except (JobConfigError, DataError, SinkError, runstate.StateError, OSError) as error:
+    except (JobError, OSError) as error:
         print(error, file=sys.stderr)
         return EXIT_CANNOT_START
     code = _run(config, started)
@@ -97,7 +85,7 @@ def _run(config: JobConfig, attempt: Attempt) -> int:
         attempt.phases.end(runstate.FAILED)
         return EXIT_FAILED
     attempt.phases.end(status)
-    return EXIT_DONE if status == runstate.DONE else EXIT_PREEMPTED
+    return EXIT_DONE if status == runstate.DONE else EXIT_STOPPED
 
 
 def load_libraries() -> None:
@@ -142,7 +130,7 @@ def _device(config: JobConfig, has_gpu: bool) -> str:
     if config.device == "auto":
         return "cuda" if has_gpu else "cpu"
     if config.device == "cuda" and not has_gpu:
-        raise RuntimeError("device: cuda is asked for, but torch finds no GPU")
+        raise JobError("device: cuda is asked for, but torch finds no GPU", "set device: auto")
     return config.device
 
 
@@ -151,7 +139,7 @@ def _record_failure(attempt: Attempt, error: Exception) -> None:
     followed = _from_a_peer(error)
     if followed:
         print(f"rank {rank}: another rank has gone ({text[:100]})", file=sys.stderr, flush=True)
-    elif type(error).__name__ in _FOR_A_PERSON:
+    elif isinstance(error, JobError):
         print(error if rank == 0 else f"rank {rank}: {text}", file=sys.stderr, flush=True)
     else:
         traceback.print_exception(error)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from training import runstate
+from training.errors import JobError
 from training.exchange import Answer
 from training.metrics.record import Record
 from training.metrics.sinks import Sink
@@ -19,7 +20,7 @@ from training.phases import Phases
 from training.speed import Slow, slow_ranks
 
 
-class NonFiniteError(ArithmeticError):
+class NonFiniteError(JobError):
     """The loss or the gradient is no number. The same on every rank."""
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from training.console import tell
+from training.errors import JobError
+from training.files import replace_text
 
 SCHEMA_VERSION = 1
 STARTING, RUNNING, DONE, PREEMPTED, FAILED = "starting", "running", "done", "preempted", "failed"
@@ -24,7 +26,7 @@ _troubled: set[Path] = set()
 """Files that lines were lost of; said once each."""
 
 
-class StateError(ValueError):
+class StateError(JobError):
     """A file that this program wrote earlier and cannot read; the message is for a person."""
 
 
@@ -65,23 +67,12 @@ def read_record(path: Path, kind: type[T]) -> T | None:
         return None
     except (ValueError, TypeError) as error:
         hint = "move it away, and the run goes on from its checkpoints"
-        raise StateError(f"{path}: cannot be read: {error}\n  hint: {hint}") from None
+        raise StateError(f"{path}: cannot be read: {error}", hint) from None
 
 
 def write_state(run_directory: Path, state: RunState) -> None:
     """Replace run_state.json in one move."""
     replace_text(run_directory / "run_state.json", json.dumps(asdict(state)) + "\n")
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a file aside, flush it to the disk and rename it, so that readers see the old or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    with aside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)
 
 
 def append_line(path: Path, content: dict[str, Any]) -> None:

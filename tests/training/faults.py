@@ -29,30 +29,32 @@ def random_state_of_first_rank(rank: int) -> None:
 
 def killed_while_hashing(rank: int) -> None:
     """Rank 1 is killed when the files of step 8 are written and not yet committed."""
-    from training.checkpoint import manifest
+    from training.checkpoint import hashes
+    from training.checkpoint.manifest import FileEntry
 
-    original = manifest.entry
+    original = hashes.entry
 
-    def entry(path: Path) -> manifest.FileEntry:
+    def entry(path: Path) -> FileEntry:
         if rank == 1 and "00000008" in str(path):
             os.kill(os.getpid(), signal.SIGKILL)
         return original(path)
 
-    manifest.entry = entry
+    hashes.entry = entry
 
 
 def killed_before_renaming(rank: int) -> None:
     """Rank 0 is killed when the manifest of step 8 is written and the directory not yet renamed."""
     from training.checkpoint import manifest
 
-    original = manifest._flush_directory
+    where: Any = manifest
+    original = where.flush_directory
 
     def flush(path: Path) -> None:
         if path.name == ".writing-step-00000008":
             os.kill(os.getpid(), signal.SIGKILL)
         original(path)
 
-    manifest._flush_directory = flush
+    where.flush_directory = flush
 
 
 def failing_at_step_6(rank: int) -> None:
@@ -99,9 +101,9 @@ def from_the_first_sample(rank: int) -> None:
 
 def without_hashes(rank: int) -> None:
     """Negative control: nothing checks the files of a checkpoint."""
-    from training.checkpoint import manifest
+    from training.checkpoint import hashes
 
-    manifest.faults = lambda directory, manifest, names: []
+    hashes.faults = lambda directory, manifest, names: []
 
 
 def _told_to_stop_in(rank: int, owner: Any, name: str, condition: Callable[[Any], bool]) -> None:

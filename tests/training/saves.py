@@ -46,6 +46,8 @@ class Result:
     saves: list[int] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     loaded: str = ""
+    optimizer: list[tuple[float, tuple[float, float]]] = field(default_factory=list)
+    """Weight decay and betas of each group of parameters at the end."""
     finished: int | None = None
     error: str = ""
 
@@ -156,6 +158,7 @@ def _train(run: Run, rank: int, result: Result) -> None:
             checkpoints.save(model, optimizer, position, CPU)
     done = checkpoints.finish()
     result.finished = done.step if done else None
+    result.optimizer = [(group["weight_decay"], group["betas"]) for group in optimizer.param_groups]
 
 
 def _config(run: Run, rank: int) -> Any:
@@ -236,17 +239,15 @@ def killed_writing(rank: int) -> None:
 def killed_hashing(rank: int) -> None:
     """Rank 1, when its file of step 4 is written and not yet hashed."""
     if rank == 1:
-        from training.checkpoint import manifest
+        from training.checkpoint import hashes
 
-        _before(manifest, "entry", lambda path: "step-00000004" in str(path))
+        _before(hashes, "entry", lambda path: "step-00000004" in str(path))
 
 
 def killed_in_manifest(rank: int) -> None:
     """Rank 0, with half of the manifest of step 4 written."""
-    from training import runstate
     from training.checkpoint import manifest
-
-    original = runstate.replace_text
+    from training.files import replace_text as original
 
     def replace_text(path: Path, text: str) -> None:
         if rank == 0 and "step-00000004" in str(path):
@@ -262,7 +263,7 @@ def killed_before_rename(rank: int) -> None:
     if rank == 0:
         from training.checkpoint import manifest
 
-        _before(manifest, "_flush_directory", lambda path: path.name == ".writing-step-00000004")
+        _before(manifest, "flush_directory", lambda path: path.name == ".writing-step-00000004")
 
 
 def killed_after_rename(rank: int) -> None:
@@ -271,7 +272,7 @@ def killed_after_rename(rank: int) -> None:
         from training.checkpoint import manifest
 
         flushes = _counted(2)
-        _before(manifest, "_flush_directory", lambda path: path.name == "checkpoints" and flushes())
+        _before(manifest, "flush_directory", lambda path: path.name == "checkpoints" and flushes())
 
 
 def killed_pruning(rank: int) -> None:
@@ -437,13 +438,13 @@ def without_own_name(rank: int) -> None:
     def start_writing(root: Path, step: int) -> Path:
         final = root / retention.directory_name(step)
         final.mkdir(parents=True)
-        content = manifest.Manifest(step=step, tokens=0, samples=0, world=2, config_digest=digest, files={})
+        content = manifest.Manifest(step=step, tokens=0, samples=0, world=2, settings=settings, files={})
         (final / manifest.NAME).write_text(json.dumps(dataclasses.asdict(content)))
         return final
 
     from tests.training.model.parts import job
 
-    digest = job(**SMALL, learning_rate=0.01).digest()
+    settings = job(**SMALL, learning_rate=0.01).shared()
     _put(Tier, "abandon", lambda self, step: None)
     _put(manifest, "start_writing", start_writing)
     _put(manifest, "unfinished", lambda root, step: root / retention.directory_name(step))

@@ -25,7 +25,8 @@ from pathlib import Path
 from tests.training import ranks
 from tests.training.conftest import write_job
 from training import runstate
-from training.launch.supervisor import EXIT_DONE, EXIT_STOPPED, Supervisor
+from training.console import EXIT_DONE, EXIT_STOPPED
+from training.launch.supervisor import Supervisor
 
 WORLD = 2
 STEPS = 12

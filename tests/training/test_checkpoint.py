@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
 from tests.training import ranks
 from tests.training.conftest import write_job
 from tests.training.test_resume import resumed_from
-from training.checkpoint import manifest, retention
+from training.checkpoint import hashes, manifest, retention
 from training.checkpoint.retention import Kept
 
 
@@ -53,13 +56,13 @@ DAMAGE: dict[Callable[[Path], None], str] = {
 }
 
 
-def small_checkpoint(root: Path, step: int) -> Path:
+def small_checkpoint(root: Path, step: int, settings: Mapping[str, Any] = MappingProxyType({})) -> Path:
     """A checkpoint of plain files: what manifest.py does needs no ranks."""
     aside = manifest.start_writing(root, step)
     for rank in range(2):
         (aside / f"__{rank}_0.distcp").write_bytes(bytes([step, rank]) * 4096)
-    files = {path.name: manifest.entry(path) for path in aside.iterdir()}
-    content = manifest.Manifest(step=step, tokens=0, samples=0, world=2, config_digest="x", files=files)
+    files = {path.name: hashes.entry(path) for path in aside.iterdir()}
+    content = manifest.Manifest(step=step, tokens=0, samples=0, world=2, settings=dict(settings), files=files)
     return manifest.commit(aside, content)
 
 
@@ -67,10 +70,10 @@ def small_checkpoint(root: Path, step: int) -> Path:
 def test_each_damage_is_found_and_named(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     path = small_checkpoint(tmp_path, 1)
     content = manifest.read(path)
-    assert manifest.faults(path, content, content.files) == []
+    assert hashes.faults(path, content, content.files) == []
     damage(path)
     try:
-        found = "; ".join(manifest.faults(path, manifest.read(path), content.files))
+        found = "; ".join(hashes.faults(path, manifest.read(path), content.files))
     except ValueError as error:
         found = str(error)
     assert DAMAGE[damage] in found
@@ -106,11 +109,46 @@ def test_only_bad_checkpoints_are_an_error_also_the_second_time(finished: Path, 
     assert sorted(ranks.metrics(directory, attempt=2)) == []
 
 
-def test_a_checkpoint_of_other_settings_is_refused(finished: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_of_other_settings_is_refused_before_its_files_are_read(
+    finished: Path, tmp_path: Path
+) -> None:
     directory = resumed_from(finished, tmp_path / "job", 4)
-    write_job(directory, context_length=64)
+    flip_a_bit(directory / "checkpoints" / "step-00000004")
+    write_job(directory, context_length=64, seed=7)
     assert ranks.train(directory, 2) == [1, 1]
-    assert "made with another preset, context_length, dataset or seed" in ranks.log(directory)
+    others = "made with other settings: context_length was 32 and is 64, seed was 42 and is 7"
+    assert f"{directory}/checkpoints/step-00000004: {others}" in ranks.log(directory)
+    assert not (directory / "checkpoints" / "set-aside").exists()
+
+
+def test_a_setting_that_only_one_release_knows_is_no_difference(tmp_path: Path) -> None:
+    content = manifest.read(small_checkpoint(tmp_path, 1, {"seed": 1, "gone": "x", "dataset": None}))
+    content.demand_settings({"new": 3, "seed": 1, "dataset": None}, tmp_path)
+    with pytest.raises(manifest.CheckpointError, match='dataset was null and is "mine"\n  hint: restore'):
+        content.demand_settings({"new": 3, "seed": 1, "dataset": "mine"}, tmp_path)
+
+
+def test_an_entry_that_a_later_release_adds_is_passed_over(tmp_path: Path) -> None:
+    path = small_checkpoint(tmp_path, 1)
+    before = manifest.read(path)
+    rewrite(path, later=[1, 2])
+    assert manifest.read(path) == before
+
+
+def test_one_that_another_release_wrote_is_an_error_and_stays_where_it_is(
+    finished: Path, tmp_path: Path
+) -> None:
+    directory = resumed_from(finished, tmp_path / "job", 8)
+    newest = directory / "checkpoints" / "step-00000008"
+    rewrite(newest, schema_version=1)
+    assert ranks.train(directory, 2) == [1, 1]
+    assert f"{newest}: manifest.json has schema_version 1, and this release reads 2" in ranks.log(directory)
+    assert newest.is_dir() and not (directory / "checkpoints" / "set-aside").exists()
+
+
+def rewrite(checkpoint: Path, **changes: Any) -> None:
+    path = checkpoint / manifest.NAME
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
 def test_the_newest_are_kept_and_strange_folders_left_alone(tmp_path: Path) -> None:

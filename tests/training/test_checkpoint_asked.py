@@ -55,5 +55,5 @@ def test_one_of_other_settings_is_refused_and_puts_nothing_aside(ended: Run, tmp
     asked = str(ended.directory / "checkpoints" / "step-00000004")
     run = Run(directory=tmp_path / "job", settings={"resume_from": asked, "seed": 43})
     for result in train(run, 2):
-        assert result and "made with another preset, context_length, dataset or seed" in result.error
+        assert result and "step-00000004: made with other settings: seed was 42 and is 43" in result.error
     assert not (tmp_path / "job" / "checkpoints" / "set-aside").exists()

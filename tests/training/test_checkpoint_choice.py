@@ -116,6 +116,14 @@ def test_a_manifest_under_another_step_is_set_aside(job: Run) -> None:
     assert "manifest.json is that of step 6" in result.text
 
 
+def test_the_optimizer_has_the_settings_of_the_job_file_after_a_resume(job: Run) -> None:
+    settings = {"weight_decay": 0.0, "beta1": 0.5, "beta2": 0.7}
+    before, after = good(job, 2), good(dataclasses.replace(job, steps=8, settings=settings), 2)
+    assert before.optimizer == [(0.2, (0.9, 0.95)), (0.0, (0.9, 0.95))]
+    assert after.loaded == str(own(job, 6))
+    assert after.optimizer == [(0.0, (0.5, 0.7)), (0.0, (0.5, 0.7))]
+
+
 @pytest.mark.parametrize("step", [4, 6])
 def test_the_one_asked_for_is_used_once(job: Run, step: int) -> None:
     run = asking(job, own(job, step), steps=8)

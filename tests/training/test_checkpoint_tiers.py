@@ -11,7 +11,7 @@ import pytest
 
 from tests.training import saves
 from tests.training.saves import Run, good, train
-from training.checkpoint import manifest, transfer
+from training.checkpoint import hashes, manifest, transfer
 from training.checkpoint.manifest import CheckpointError
 
 
@@ -69,7 +69,7 @@ def test_a_process_that_failed_goes_on_from_the_nodes(place: Path, undisturbed: 
     assert "step-00000008" in names(shared)
     for path in shared.glob("step-*"):
         content = manifest.read(path)
-        assert manifest.faults(path, content, content.files) == []
+        assert hashes.faults(path, content, content.files) == []
     for each in "ab":  # the one that was loaded stays besides the last two
         assert names(node(place, each)) == [f"step-{step:08d}" for step in (4, 6, 8)]
 
@@ -148,7 +148,7 @@ def test_copying_keeps_to_its_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
-    transfer.copy(source, target, manifest.entry(source), 2e6)
+    transfer.copy(source, target, hashes.entry(source), 2e6)
     assert clock[0] == pytest.approx(5.0)
     assert target.read_bytes() == source.read_bytes()
 
@@ -159,7 +159,7 @@ def test_without_a_rate_nothing_slows_it(tmp_path: Path, monkeypatch: pytest.Mon
     source.write_bytes(bytes(10_000_000))
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
-    transfer.copy(source, tmp_path / "target", manifest.entry(source), None)
+    transfer.copy(source, tmp_path / "target", hashes.entry(source), None)
     assert slept == []
 
 
@@ -173,7 +173,7 @@ def test_the_rate_is_the_jobs(tmp_path: Path, setting: float | None, rate: str) 
 def test_what_is_damaged_is_not_copied(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.write_bytes(b"as it was written")
-    expected = manifest.entry(source)
+    expected = hashes.entry(source)
     source.write_bytes(b"as it is wrotten!")
     with pytest.raises(CheckpointError, match="is damaged"):
         transfer.copy(source, tmp_path / "target", expected, None)

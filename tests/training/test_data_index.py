@@ -24,6 +24,7 @@ from training.data.errors import DataError
 from training.data.index import Index
 from training.data.samples import Cut, Samples
 from training.data.writer import Writer
+from training.hashing import hash_of
 
 TEXTS: list[str | None] = [*corpus.texts(120), None, "", *corpus.texts(40, seed=2)]
 SHARD = 5500
@@ -382,7 +383,6 @@ def test_a_file_is_compared_before_a_step_waits_for_it(
 ) -> None:
     write(described)
     compared: list[str] = []
-    hash_of = shards.hash_of
 
     def comparing(path: Path) -> str:
         compared.append(path.name)

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.training.conftest import write_job
+from tests.training.test_checkpoint import small_checkpoint
 from training import config, runstate
+from training.checkpoint.manifest import CheckpointError
 from training.launch import prepare, run, slurm, supervise
 from training.launch.slurm import Container, LaunchError, mounts_for, refuse_frozen, srun_options
 from training.runstate import RunState
@@ -162,6 +164,15 @@ def test_a_job_that_has_saved_is_not_looked_at_again(tmp_path: Path) -> None:
     directory = write_job(tmp_path, dataset="/not/there")
     runstate.write_state(directory / "run", RunState(status="failed", step=4, checkpoint="step-00000004"))
     prepare.prepare(config.load(directory / "job.yaml"), place(directory))
+
+
+def test_a_job_with_other_settings_than_its_checkpoints_starts_no_rank(tmp_path: Path) -> None:
+    directory = write_job(tmp_path, seed=2)
+    job = config.load(directory / "job.yaml")
+    for step, seed in ((4, 2), (8, 1)):
+        small_checkpoint(directory / "checkpoints", step, {**job.shared(), "seed": seed})
+    with pytest.raises(CheckpointError, match="step-00000008: made with other settings: seed was 1 and is 2"):
+        prepare.prepare(job, place(directory))
 
 
 def test_what_is_run_before_the_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

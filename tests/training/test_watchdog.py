@@ -16,6 +16,7 @@ import pytest
 from tests.training import ranks
 from tests.training.conftest import write_job
 from training import runstate
+from training.files import replace_text
 from training.phases import Limits, Phases
 from training.watch import evidence, heartbeat
 from training.watch.heartbeat import Beat, Heart, read_beats
@@ -98,11 +99,11 @@ def test_watchdogs_of_other_nodes_follow(tmp_path: Path, sleeper: subprocess.Pop
     run, hearts = tmp_path / "run", tmp_path / "hearts"
     place_beat(hearts, sleeper.pid)
     stale = {"t": time.time() - 100, "host": "node-2", "reason": "an earlier attempt's"}
-    runstate.replace_text(run / "stacks" / FIRED, json.dumps(stale))
+    replace_text(run / "stacks" / FIRED, json.dumps(stale))
     watchdog = Watchdog(hearts, run, 0.05)
     assert watchdog._reason(read_beats(hearts)) == ""
     fired = {"t": time.time() + 1, "host": "node-2", "reason": "no sign of life from rank 9 in step"}
-    runstate.replace_text(run / "stacks" / FIRED, json.dumps(fired))
+    replace_text(run / "stacks" / FIRED, json.dumps(fired))
     assert watchdog.run()
     assert sleeper.wait(10) == -signal.SIGKILL
     assert runstate.first_failure(run) is None, "the node that saw it first says so"

@@ -15,12 +15,13 @@ from torch.distributed.checkpoint import state_dict_saver
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.filesystem import FileSystemWriter
 
-from training.checkpoint import manifest
+from training.checkpoint import hashes
 from training.checkpoint.group import Ranks, words
 from training.checkpoint.interval import Measured
-from training.checkpoint.manifest import CheckpointError, FileEntry, Manifest
+from training.checkpoint.manifest import FileEntry, Manifest
 from training.checkpoint.state import Position
 from training.checkpoint.tier import METADATA, Tier
+from training.errors import in_words
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Job:
     state: dict[str, Any]
     position: Position
     size: int
-    digest: str
+    settings: dict[str, Any]
     model: dict[str, Any]
     stall: float
     step_seconds: float
@@ -88,7 +89,7 @@ class Save:
         except CheckpointException as error:  # no Exception: the library tells what went wrong on each rank
             self._fail(words(error))
         except Exception as error:  # whatever it is: the checkpoints before this one are untouched
-            self._fail(str(error) if isinstance(error, CheckpointError) else repr(error))
+            self._fail(in_words(error))
 
     def _fail(self, reason: str) -> None:
         self._tier.abandon(self.step)
@@ -116,7 +117,7 @@ class Save:
         mine = [path for path in aside.iterdir() if path.name.startswith(f"__{self._ranks.rank}_")]
         if self._ranks.rank == 0:
             mine.append(aside / METADATA)
-        files = {path.name: manifest.entry(path) for path in mine}
+        files = {path.name: hashes.entry(path) for path in mine}
         took = time.monotonic() - self._began
         return Report(files, Measured(self._job.stall, took, self._job.step_seconds), self._job.may_copy)
 
@@ -126,7 +127,7 @@ class Save:
             tokens=self._job.position.tokens,
             samples=self._job.position.samples,
             world=self._ranks.world,
-            config_digest=self._job.digest,
+            settings=self._job.settings,
             files=files,
             versions={"torch": str(torch.__version__), "python": platform.python_version()},
             model=self._job.model,

@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch.distributed.checkpoint.api import CheckpointException
 
 from training.checkpoint.manifest import CheckpointError
+from training.errors import in_words
 
 T = TypeVar("T")
 
@@ -39,10 +40,8 @@ class Ranks:
         """
         try:
             mine: tuple[T | None, str | None] = (work(), None)
-        except CheckpointError as error:
-            mine = (None, str(error))
-        except (OSError, ValueError) as error:
-            mine = (None, f"{type(error).__name__}: {error}")
+        except (CheckpointError, OSError, ValueError) as error:
+            mine = (None, in_words(error))
         answers = self.gather(mine)
         troubles = dict.fromkeys(trouble for _, trouble in answers if trouble is not None)
         if troubles:
@@ -71,4 +70,4 @@ class Ranks:
 
 def words(error: CheckpointException) -> str:
     """What went wrong on each rank, on one line."""
-    return "; ".join(f"rank {rank}: {why[0]!r}" for rank, why in sorted(error.failures.items()))
+    return "; ".join(f"rank {rank}: {in_words(why[0])}" for rank, why in sorted(error.failures.items()))

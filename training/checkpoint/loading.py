@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -18,7 +19,7 @@ from training.checkpoint.manifest import CheckpointError
 from training.checkpoint.retention import Kept
 from training.checkpoint.state import Position
 from training.checkpoint.tier import Found, Tier
-from training.runstate import replace_text
+from training.files import replace_text
 
 _FOLLOWED = "resumed-from.json"
 
@@ -32,23 +33,23 @@ class Loaded:
     rng: dict[str, torch.Tensor] | None
 
 
-def newest_good(tiers: Sequence[Tier], log: Callable[[str], None]) -> tuple[Tier, Found] | None:
+def newest_good(tiers: Sequence[Tier], settings: Mapping[str, Any]) -> tuple[Tier, Found] | None:
     """The newest checkpoint that verifies, by step; of one step the one in the tier that comes first.
 
     Bad ones are set aside. None when there never was one. Raises CheckpointError when there were checkpoints
-    and all are bad.
+    and all are bad, or, before its files are read, when one was made with other settings.
     """
     while candidates := [(tier, found) for tier in tiers if (found := tier.newest())]:
         tier, found = max(candidates, key=lambda candidate: candidate[1].content.step)
+        found.content.demand_settings(settings, found.path)
         if reasons := tier.faults(found):
             tier.set_aside(found, "; ".join(reasons))
             continue
         return tier, found
     if any([tier.any_set_aside() for tier in tiers]):
-        raise CheckpointError(
-            f"{tiers[-1].root}: every checkpoint is bad; the reasons are in {tiers[-1].root}/set-aside\n"
-            "  hint: put a good checkpoint back, or remove set-aside to train from the start"
-        )
+        root = tiers[-1].root
+        hint = "put a good checkpoint back, or remove set-aside to train from the start"
+        raise CheckpointError(f"{root}: every checkpoint is bad; the reasons are in {root}/set-aside", hint)
     return None
 
 
@@ -63,19 +64,19 @@ class Asked:
         """Whether this run has not started from it yet. Raises CheckpointError where it is missing."""
         return self._ranks.first(self._is_new)
 
-    def find(self) -> tuple[Tier, Found]:
+    def find(self, settings: Mapping[str, Any]) -> tuple[Tier, Found]:
         """The checkpoint, or the newest good one of a directory of them; nothing there is changed.
 
-        Raises CheckpointError where none is good.
+        Raises CheckpointError where none is good, or the newest was made with other settings.
         """
         tier = Tier(self._path.parent, Kept(2), self._ranks, list(range(self._ranks.world)), self._log)
         for found in self._ranks.first(self._readable):
+            found.content.demand_settings(settings, found.path)
             if not (reasons := tier.faults(found)):
                 return tier, found
             self._log(f"Checkpoint {found.path} is bad ({'; '.join(reasons)})")
-        raise CheckpointError(
-            f"resume_from: {self._path} holds no good checkpoint\n  hint: name another one, see the log"
-        )
+        what = f"resume_from: {self._path} holds no good checkpoint"
+        raise CheckpointError(what, "name another one, see the log")
 
     def follow(self, found: Found) -> None:
         """Note that the run starts from it; the run's own later checkpoints are put aside."""
@@ -86,10 +87,8 @@ class Asked:
         if path == str(self._path) and any(own >= step for own in retention.committed(self._root)):
             return False  # also where it is gone: retention removes one of the run's own in the end
         if not self._path.is_dir():
-            raise CheckpointError(
-                f"resume_from: {self._path} does not exist\n"
-                "  hint: name a checkpoint (step-NNNNNNNN) or a directory that holds some"
-            )
+            hint = "name a checkpoint (step-NNNNNNNN) or a directory that holds some"
+            raise CheckpointError(f"resume_from: {self._path} does not exist", hint)
         return True
 
     def _followed(self) -> tuple[str | None, int]:

@@ -14,7 +14,7 @@ from training.checkpoint.group import Ranks
 from training.checkpoint.manifest import CheckpointError
 from training.checkpoint.tier import Tier
 from training.config import JobConfig
-from training.runstate import replace_text
+from training.files import replace_text
 
 _COPY_TIMEOUT = timedelta(days=1)
 
@@ -27,8 +27,8 @@ def shared(config: JobConfig, directory: Path, ranks: Ranks, log: Callable[[str]
     if blind:
         raise CheckpointError(
             f"checkpoint_directory: rank {blind[0]} does not see what rank 0 writes into "
-            f"{ranks.gather(root)[0]}\n"
-            "  hint: it must be on the shared file system; local_directory is for the nodes' own disks"
+            f"{ranks.gather(root)[0]}",
+            "it must be on the shared file system; local_directory is for the nodes' own disks",
         )
     return Tier(root, retention.shared(config), ranks, beside, log)
 

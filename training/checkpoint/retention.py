@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training.config.checkpoint import CheckpointSettings
-from training.runstate import replace_text
+from training.files import replace_text
 
 _COMMITTED = re.compile(r"step-(\d{8,})")
 UNFINISHED = ".writing-"

@@ -82,7 +82,7 @@ class Checkpoints:
         tiers = [self._local, self._shared] if self._local else [self._shared]
         for tier in tiers:
             tier.clean()
-        chosen = self._asked() or loading.newest_good(tiers, self._log)
+        chosen = self._asked() or loading.newest_good(tiers, self._config.shared())
         step = chosen[1].content.step if chosen else 0
         if self._local:
             self._local.drop_from(step + 1)
@@ -102,7 +102,6 @@ class Checkpoints:
         optimizer: torch.optim.Optimizer,
         device: torch.device,
     ) -> Loaded:
-        self._check_settings(found)
         loaded = loading.load(tier, found, model, optimizer, device, self._ranks, self._log)
         self.last_step = found.content.step
         if self._copier:
@@ -136,7 +135,7 @@ class Checkpoints:
             state=staged,
             position=position,
             size=self._size,
-            digest=self._config.digest(),
+            settings=self._config.shared(),
             model=self._model,
             stall=time.monotonic() - began,
             step_seconds=(due - self._since[0]) / max(1, position.step - self._since[1]),
@@ -205,16 +204,8 @@ class Checkpoints:
         asked = Asked(path, self._shared.root, self._ranks, self._log)
         if not asked.is_new():
             return None
-        tier, found = asked.find()
-        self._check_settings(found)
+        tier, found = asked.find(self._config.shared())
         asked.follow(found)
         if self._local:
             self._local.drop_from(found.content.step)
         return tier, found
-
-    def _check_settings(self, found: Found) -> None:
-        if found.content.config_digest != self._config.digest():
-            raise CheckpointError(
-                f"{found.path}: made with another preset, context_length, dataset or seed than this job's\n"
-                "  hint: restore those settings, or use another directory"
-            )

@@ -19,8 +19,8 @@ def demand(root: Path, size: int, count: int, what: str) -> None:
     needed, there = needed_for(count, size), free(root)
     if there < needed:
         raise CheckpointError(
-            f"{root}: {_gigabytes(there)} free, and {_gigabytes(needed)} are needed for {what}\n"
-            "  hint: make room, use a larger file system, or lower keep_checkpoints"
+            f"{root}: {_gigabytes(there)} free, and {_gigabytes(needed)} are needed for {what}",
+            "make room, use a larger file system, or lower keep_checkpoints",
         )
 
 

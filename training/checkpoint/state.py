@@ -1,7 +1,7 @@
 """What a checkpoint holds: weights, both of AdamW's moments, and the random state of every rank.
 
 Learning rate and order of the samples have no state: they follow from the step and the samples used, which
-the manifest holds.
+the manifest holds. The optimizer's settings are the job file's, also after a resume.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def capture(
 ) -> dict[str, Any]:
     """The state as it is, not copied; with the random state if a rank is given."""
     weights, moments = get_state_dict(model, optimizer)
-    state: dict[str, Any] = {"model": weights, "optimizer": moments}
+    state: dict[str, Any] = {"model": weights, "optimizer": moments["state"]}
     if rank is not None:
         state[rng_key(rank)] = rng.capture(device)
     return state
@@ -44,7 +44,9 @@ def capture(
 
 def put_back(model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
     """Give model and optimizer what was loaded. The random state comes later: see rng.py."""
-    set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+    _, now = get_state_dict(model, optimizer)
+    moments = {"state": state["optimizer"], "param_groups": now["param_groups"]}
+    set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=moments)
 
 
 def stager(device: torch.device) -> DefaultStager:

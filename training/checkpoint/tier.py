@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from torch.distributed.checkpoint.filesystem import FileSystemReader
 
-from training.checkpoint import manifest, retention, space
+from training.checkpoint import hashes, manifest, retention, space
 from training.checkpoint.group import Ranks
 from training.checkpoint.manifest import FileEntry, Manifest
 from training.checkpoint.pieces import ScatteredReader
@@ -129,7 +129,7 @@ class Tier:
         here = [name for name in sorted(found.content.files) if (found.path / name).exists()]
         mine = here[self._beside.index(self._ranks.rank) :: len(self._beside)]
         lost = self._lost(found.path, found.content)
-        wrong = self._ranks.gather(manifest.faults(found.path, found.content, mine))
+        wrong = self._ranks.gather(hashes.faults(found.path, found.content, mine))
         return [*(f"{name} is missing" for name in lost), *(fault for part in wrong for fault in part)]
 
     def set_aside(self, found: Found, reason: str) -> None:

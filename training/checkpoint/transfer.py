@@ -6,16 +6,15 @@ import os
 import time
 from pathlib import Path
 
-import xxhash
-
 from training.checkpoint.manifest import CheckpointError, FileEntry
+from training.hashing import Digest
 
 _BLOCK = 4 * 1024 * 1024
 
 
 def copy(source: Path, target: Path, expected: FileEntry, bytes_per_second: float | None) -> None:
     """Copy a file and flush it. Raises CheckpointError if it is not what it was written as."""
-    digest, began, done = xxhash.xxh3_128(), time.monotonic(), 0
+    digest, began, done = Digest(), time.monotonic(), 0
     with source.open("rb", buffering=0) as file, target.open("wb", buffering=0) as out:
         while block := file.read(_BLOCK):
             digest.update(block)

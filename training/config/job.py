@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from training.config import checkpoint, data, model, optim, run
 from training.config.problems import Problem, Rule
@@ -25,10 +24,9 @@ class JobConfig(
     The folder the job file lies in is the job directory: run/ and checkpoints/ are made there.
     """
 
-    def digest(self) -> str:
-        """Hash of what a checkpoint and the run that goes on from it must share."""
-        kept = {name: getattr(self, name) for name in SHARED}
-        return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+    def shared(self) -> dict[str, Any]:
+        """What a checkpoint and the run that goes on from it must share."""
+        return {name: getattr(self, name) for name in SHARED}
 
 
 SHARED = (*model.SHARED, *data.SHARED, *run.SHARED)

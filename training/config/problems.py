@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from training.errors import JobError
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -23,7 +25,7 @@ Rule = Callable[[Any], list[Problem]]
 """A check of one area's settings (the area's own class); empty where all is well."""
 
 
-class JobConfigError(ValueError):
+class JobConfigError(JobError):
     """A job that cannot be used; `problems` has one entry for each thing wrong with it.
 
     `source` names the job file; keys in `given` come from the command line and are said to.

@@ -7,19 +7,19 @@ the reason and a way out on stderr.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
-from training.config import JobConfig, JobConfigError, load
+from training.arguments import job_parser
+from training.config import JobConfig, load
 from training.data import state
 from training.data.described import describe
-from training.data.errors import DataError
 from training.data.opening import open_samples
 from training.data.process import lock
 from training.data.shards import read_source
 from training.data.tokenizer import check_vocabulary
 from training.data.writer import Writer
+from training.errors import JobError
 from training.model.shape import choose
 
 
@@ -52,14 +52,11 @@ def check(config: JobConfig, directory: Path) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Check a job's data and say what was found."""
-    parser = argparse.ArgumentParser(prog="python -m training.data.check")
-    parser.add_argument("--config", type=Path, required=True, help="the job file, job.yaml")
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
-    options = parser.parse_args(arguments)
+    options = job_parser("python -m training.data.check").parse_intermixed_args(arguments)
     try:
         config = load(options.config, options.overrides)
         print(f"Data: {check(config, options.config.absolute().parent)}")
-    except (JobConfigError, DataError) as error:
+    except JobError as error:
         print(error, file=sys.stderr)
         return 2
     return 0

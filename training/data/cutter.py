@@ -8,12 +8,12 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import xxhash
 
 from training.data.batch import Ints
 from training.data.shards import Place, Shard
 from training.data.sources import text_of
 from training.data.tokenizer import Tokenizer
+from training.hashing import Digest
 
 _ROWS = 256  # rows encoded at once
 
@@ -81,7 +81,7 @@ class Cutter:
             tokens=tokens,
             beginnings=beginnings,
             size=len(content),
-            xxh3=xxhash.xxh3_64(content).hexdigest(),
+            xxh3=Digest(content).hexdigest(),
             rows=self._counted[0],
             empty_rows=self._counted[1],
             next=place,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from training.errors import JobError
 
-class DataError(ValueError):
-    """Data that cannot be used. `message` says what, `hint` one way out."""
 
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(f"{message}\n  hint: {hint}")
-        self.message = message
-        self.hint = hint
+class DataError(JobError):
+    """Data that cannot be used."""
 
 
 class NoAnswer(DataError):

@@ -15,8 +15,6 @@ after the last.
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -24,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xxhash
 
 from training.data.errors import DataError
+from training.files import replace_text
+from training.hashing import hash_of
 
 SCHEMA_VERSION = 1
 
@@ -88,15 +87,6 @@ def fault_of(path: Path, shard: Shard, *, only_size: bool = False) -> str | None
     except OSError as error:
         return error.strerror or str(error)
     return f"its content has hash {found} and not {shard.xxh3}"
-
-
-def hash_of(path: Path) -> str:
-    """xxh3 of a file."""
-    digest = xxhash.xxh3_64()
-    with path.open("rb") as file:
-        while block := file.read(1 << 22):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def shard_path(directory: Path, number: int) -> Path:
@@ -163,18 +153,7 @@ def read_status(directory: Path) -> dict[str, Any]:
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Replace a file whole, and have it on the disk."""
-    write_whole(path, json.dumps(content).encode())
-
-
-def write_whole(path: Path, *blocks: bytes) -> None:
-    """Replace a file whole, and have it on the disk."""
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with aside.open("wb") as file:
-        for block in blocks:
-            file.write(block)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)
+    replace_text(path, json.dumps(content))
 
 
 def as_json(value: Source | Shard) -> dict[str, Any]:

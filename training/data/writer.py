@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from training.arguments import job_parser
 from training.config import JobConfigError, load
 from training.data import shards, sources, state
 from training.data.cutter import Cutter, Made
@@ -26,6 +27,7 @@ from training.data.errors import DataError, NoAnswer
 from training.data.process import answer, keep_beating, lock, serve_parent
 from training.data.shards import START, Shard
 from training.data.tokenizer import BYTES, Bytes, HuggingFace, Tokenizer, check_vocabulary
+from training.files import replace_bytes
 from training.model.shape import choose
 
 MOST_OPENINGS = 5
@@ -150,7 +152,7 @@ class Writer:
             if made is None or made.shard.xxh3 != shard.xxh3:
                 hint = f"move {self.directory} away; a new index has another order of samples"
                 raise DataError(f"{path} is damaged, and {self.described.dataset} has changed since", hint)
-            shards.write_whole(path, made.content)
+            replace_bytes(path, made.content)
 
     def _go_on(self, tokenizer: Tokenizer) -> None:
         """Commit shards after the last one until the stream ends."""
@@ -176,7 +178,7 @@ class Writer:
 def commit(directory: Path, number: int, made: Made) -> None:
     """Put a shard on the disk, and then what makes it one."""
     path = shards.shard_path(directory, number)
-    shards.write_whole(path, made.content)
+    replace_bytes(path, made.content)
     shards.write_json(path.with_suffix(".json"), shards.as_json(made.shard))
 
 
@@ -201,11 +203,9 @@ def _write(options: argparse.Namespace) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the index of a job file's data."""
-    parser = argparse.ArgumentParser(prog="python -m training.data.writer")
-    parser.add_argument("--config", type=Path, required=True, help="the job file, job.yaml")
+    parser = job_parser("python -m training.data.writer")
     parser.add_argument("--while-open", action="store_true", help="end when standard input is closed")
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     if options.while_open:
         serve_parent()
     try:

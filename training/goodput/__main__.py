@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from training.console import end_process
+from training.files import replace_text
 from training.goodput.account import CATEGORIES, Account, Attempt, read
 from training.goodput.picture import draw, duration
 from training.ledger import NAME
-from training.runstate import replace_text
 
 _LONGEST_BAR, _BEFORE_BAR = 40, 60
 

@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from training.errors import JobError
+
 NAME = "launcher.lock"
 _ASK_AGAIN_SECONDS = 1.0
 
 
-class Busy(RuntimeError):
+class Busy(JobError):
     """Another launcher is at work; the message is for a person."""
 
 
@@ -37,7 +39,7 @@ def alone(
         while not _locked(file, say):
             busy = f"{run_directory}: another launcher is at work, {_holder(file)}"
             if time.monotonic() >= until or (said and is_over(_ASK_AGAIN_SECONDS)):
-                raise Busy(f"{busy}\n  hint: wait until it has ended, or use another job directory")
+                raise Busy(busy, "wait until it has ended, or use another job directory")
             if not said:
                 said = True
                 say(f"{busy}; waiting {patience:.0f} s for its end")

@@ -5,6 +5,7 @@ Each is a program of the trainer's own, run by the ranks' interpreter; no torch 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training import runstate
+from training.checkpoint import manifest, retention
 from training.config import JobConfig
 from training.launch import slurm
 from training.launch.slurm import LaunchError
@@ -36,15 +38,27 @@ class Place:
 def prepare(job: JobConfig, place: Place) -> None:
     """Fetch weights that are not there, and look at memory and data, before any rank starts.
 
-    Raises LaunchError where the job cannot run; the reason is on stderr then. A job that has saved before is
-    not looked at again: a restart should not wait, nor end because the hub does not answer.
+    Raises LaunchError where the job cannot run; the reason is on stderr then, and CheckpointError where its
+    settings are not those it was begun with. A job that has saved before is not looked at further: a restart
+    should not wait, nor end because the hub does not answer.
     """
+    _demand_settings(job, place.directory)
     if runstate.read_state(place.directory / "run").checkpoint is not None:
         return
     for module, *arguments in [*_missing_weights(job, place), *_plan(job, place), _data(place)]:
         command = [*place.python, "-m", module, *arguments]
         if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode != 0:
             raise LaunchError(f"launcher: {module} found that the job cannot run; no rank was started")
+
+
+def _demand_settings(job: JobConfig, directory: Path) -> None:
+    """What every rank would find too. Those of a checkpoint from elsewhere are left to them."""
+    if job.resume_from is None:
+        root = directory / Path(job.checkpoint_directory).expanduser()
+        for path in retention.committed(root).values():
+            with contextlib.suppress(ValueError):  # a damaged manifest: the ranks set it aside
+                manifest.read(path).demand_settings(job.shared(), path)
+                return
 
 
 def _missing_weights(job: JobConfig, place: Place) -> list[list[str]]:

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from training.console import end_process
+from training.console import EXIT_CANNOT_START, end_process
 from training.launch import slurm
 from training.launch.command import Command
 from training.launch.foreign import ForeignStep, Patience
@@ -29,7 +29,7 @@ from training.launch.network import NetworkCheck
 from training.launch.output import Progress, Reader
 from training.launch.reach import OnThisMachine, UnderSlurm, adopt_orphans
 from training.launch.slurm import Container, LaunchError
-from training.launch.supervisor import EXIT_CANNOT_START, Supervisor, say, supervise
+from training.launch.supervisor import Supervisor, say, supervise
 from training.launch.task import CALLERS_PYTHONPATH
 
 _CODE = Path(__file__).resolve().parents[2]
@@ -118,7 +118,7 @@ def _count(text: str) -> int:
 
 def _metrics(path: Path | None) -> Path | None:
     if path is not None and path.exists() and not path.is_file():
-        raise LaunchError(f"--metrics {path}: is no file\n  hint: name the file that the command writes")
+        raise LaunchError(f"--metrics {path}: is no file", "name the file that the command writes")
     return path
 
 
@@ -130,20 +130,18 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
     except re.error as error:
         raise LaunchError(f"--progress {text}: {error}") from None
     if pattern.groups < 1:
-        raise LaunchError(
-            f"--progress {text}: has no group\n  hint: put the number in brackets: 'step (\\d+)'"
-        )
+        raise LaunchError(f"--progress {text}: has no group", "put the number in brackets: 'step (\\d+)'")
     return pattern
 
 
 def _command(options: argparse.Namespace, words: Sequence[str], job_id: str) -> tuple[Command, bool]:
     """The command, and whether auto-resume was wanted and cannot be had."""
     if not words:
-        raise LaunchError("no command\n  hint: write it after --")
+        raise LaunchError("no command", "write it after --")
     if not job_id:
         if shutil.which(words[0]) is None:
             hint = "look for a slip of the pen, give the whole path, or make the file executable"
-            raise LaunchError(f"{words[0]}: no such program\n  hint: {hint}")
+            raise LaunchError(f"{words[0]}: no such program", hint)
         adopt_orphans()
         return Command(words, OnThisMachine(), environment=_environment()), False
     slurm.refuse_frozen(words)

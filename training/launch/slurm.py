@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from training.errors import JobError
+
 HYPERPOD_MARKER = Path("/opt/sagemaker_cluster")
 _FROZEN = (
     "--master-addr",
@@ -22,7 +24,7 @@ _FROZEN = (
 )
 
 
-class LaunchError(ValueError):
+class LaunchError(JobError):
     """The job cannot be started as it is asked for; the message is for a person."""
 
 
@@ -51,7 +53,7 @@ def mounts_for(paths: Iterable[str], more: Sequence[str]) -> tuple[str, ...]:
     for path in [*paths, *(part for mount in more for part in mount.split(":")[:2])]:
         if not path.startswith("/"):
             what = "a relative path means another folder inside a container"
-            raise LaunchError(f"{path}: {what}\n  hint: give the whole path")
+            raise LaunchError(f"{path}: {what}", "give the whole path")
     wanted = sorted({str(_existing(Path(path))) for path in paths})
     outer = [path for path in wanted if not any(_is_below(path, other) for other in wanted)]
     return (*outer, *(mount for mount in more if mount not in outer))
@@ -72,7 +74,7 @@ def srun_options(
         return [*resume, *_ALWAYS, *container.options()]
     if not _takes(container.options(), run):
         hint = "install Pyxis on the nodes, or leave container_image out"
-        raise LaunchError(f"srun has no option --container-image\n  hint: {hint}")
+        raise LaunchError("srun has no option --container-image", hint)
     return [*_ALWAYS, *container.options()]
 
 
@@ -91,9 +93,7 @@ def refuse_frozen(command: Sequence[str]) -> None:
         name = word.partition("=")[0]
         if name in _FROZEN or name == "--standalone":
             hint = "leave it out; each node learns where to meet when it starts, from PET_* and MASTER_ADDR"
-            raise LaunchError(
-                f"{word}: is fixed when the job starts, and that node may be lost\n  hint: {hint}"
-            )
+            raise LaunchError(f"{word}: is fixed when the job starts, and that node may be lost", hint)
 
 
 def ask(command: Sequence[str]) -> str:
@@ -116,7 +116,7 @@ def _existing(path: Path) -> Path:
     while not path.is_dir():
         path = path.parent
     if path == Path("/"):
-        raise LaunchError(f"{path}: cannot be mounted into a container whole\n  hint: make the folder first")
+        raise LaunchError(f"{path}: cannot be mounted into a container whole", "make the folder first")
     return path
 
 

@@ -18,14 +18,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from training import config
-from training.console import end_process
+from training.console import EXIT_CANNOT_START, end_process
+from training.errors import JobError
 from training.launch import slurm
 from training.launch.command import Command
 from training.launch.network import NetworkCheck
 from training.launch.prepare import Place, prepare
 from training.launch.reach import UnderSlurm
-from training.launch.slurm import Container, LaunchError
-from training.launch.supervisor import EXIT_CANNOT_START, Supervisor, say, supervise
+from training.launch.slurm import Container
+from training.launch.supervisor import Supervisor, say, supervise
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
         options = slurm.srun_options(resume, container, slurm.ask)
         inside = ["srun", "-N1", "-n1", *container.options()] if container else []
         prepare(job, Place(asked.job_file, asked.ranks_per_node, [*inside, asked.python]))
-    except (config.JobConfigError, LaunchError) as error:
+    except JobError as error:
         print(error, file=sys.stderr)
         return EXIT_CANNOT_START
     left_out = resume and "--auto-resume=1" not in options

@@ -17,11 +17,12 @@ from types import FrameType
 from typing import Protocol
 
 from training import runstate
-from training.console import tell
+from training.console import EXIT_CANNOT_START, EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, tell
+from training.errors import JobError
+from training.files import replace_text
 from training.launch.budget import Budget, Decision, after_failure
-from training.launch.lock import Busy, alone
+from training.launch.lock import alone
 
-EXIT_DONE, EXIT_GAVE_UP, EXIT_CANNOT_START, EXIT_STOPPED = 0, 1, 2, 3
 _REQUEUED = "the job was queued again from outside, its first node lost"
 _NO_TIME = "the time limit came before a new checkpoint"
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
@@ -64,7 +65,7 @@ class Supervisor:
         """Start the step as often as the budget allows; returns the exit code."""
         self._first_step = runstate.read_state(self.run_directory).step
         if self._was_cut_off() and not self._again(_REQUEUED).again:
-            return EXIT_GAVE_UP
+            return EXIT_FAILED
         while self.stop_signal is None:
             code = self._start_once()
             status = runstate.read_state(self.run_directory).status
@@ -74,7 +75,7 @@ class Supervisor:
                 return self._stop()
             decision = self._again(self._error(code))
             if not decision.again:
-                return EXIT_GAVE_UP
+                return EXIT_FAILED
             if decision.machine and self.requeue_on_machine_fault and self.job_id:
                 return self._requeue("a machine is to blame, and nothing else exchanges it here")
             (self.pause or self.wait)(min(decision.pause_seconds, self.longest_pause_seconds))
@@ -121,7 +122,7 @@ class Supervisor:
     def _again(self, error: str) -> Decision:
         step = runstate.read_state(self.run_directory).step
         budget, decision = after_failure(self._budget(), error, step)
-        runstate.replace_text(self.run_directory / "launcher.json", json.dumps(asdict(budget)) + "\n")
+        replace_text(self.run_directory / "launcher.json", json.dumps(asdict(budget)) + "\n")
         if decision.again:
             say(f"failed at saved step {step} ({error}); starting again, {decision.reason}")
         else:
@@ -139,9 +140,9 @@ class Supervisor:
         if self.job_id and (self.stop_signal == signal.SIGUSR1 or state.stopped_by == "time limit"):
             # a time limit too short for a checkpoint would be followed by another one for ever
             if state.step <= self._first_step and not self._again(_NO_TIME).again:
-                return EXIT_GAVE_UP
+                return EXIT_FAILED
             return self._requeue("the time limit is near")
-        return EXIT_STOPPED if has_saved else EXIT_GAVE_UP
+        return EXIT_STOPPED if has_saved else EXIT_FAILED
 
     def _requeue(self, why: str) -> int:
         say(f"{why}; the job is queued again")
@@ -157,7 +158,7 @@ def supervise(supervisor: Supervisor) -> int:
     try:
         with alone(supervisor.run_directory, patience, say, supervisor.wait):
             return supervisor.run()
-    except (OSError, ValueError, Busy) as error:
+    except (OSError, JobError) as error:
         say(f"cannot run the job: {error}")
         return EXIT_CANNOT_START
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import mlflow
 
 from training.config import JobConfig
+from training.files import replace_text
 from training.metrics.record import Record
-from training.runstate import replace_text
 
 _STATUS = {"done": "FINISHED", "failed": "FAILED", "preempted": "KILLED"}
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from training.config import JobConfig
+from training.errors import JobError
 from training.metrics.record import Record
 from training.runstate import RunState
 
@@ -21,7 +22,7 @@ _WAITING = 1_000  # records; a place that is this far behind is not waited for
 _CLOSE_SECONDS = 10.0
 
 
-class SinkError(ValueError):
+class SinkError(JobError):
     """A place for figures that cannot be used; said without a traceback."""
 
 
@@ -50,7 +51,7 @@ def check(config: JobConfig) -> None:
     for module, (setting, package) in needed.items():
         if importlib.util.find_spec(module) is None:
             hint = f"install {package} into the job's environment, or remove the setting"
-            raise SinkError(f"{setting} needs the package {package}, which is missing\n  hint: {hint}")
+            raise SinkError(f"{setting} needs the package {package}, which is missing", hint)
 
 
 def open_sinks(config: JobConfig, directory: Path, state: RunState) -> list[Sink]:

@@ -13,12 +13,14 @@ from torch import nn
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
+from training.errors import JobError
+
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
 _DERIVED = ("rotary_emb.inv_freq",)
 """Ends of names that old exports have and that are computed here."""
 
 
-class WeightsError(ValueError):
+class WeightsError(JobError):
     """A directory whose tensors are not those of the model."""
 
 
@@ -41,9 +43,11 @@ def files(directory: Path) -> dict[str, Path]:
     """Which file holds each tensor. Raises WeightsError where the directory has no safetensors."""
     if (index := directory / INDEX).is_file():
         names: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        if lost := sorted(file for file in set(names.values()) if not (directory / file).is_file()):
+            raise WeightsError(f"{directory}: {_some(lost)} of {INDEX} is missing", "fetch the weights again")
         return {name: directory / file for name, file in names.items()}
     if not (path := directory / SINGLE).is_file():
-        raise WeightsError(f"{directory}: neither {SINGLE} nor {INDEX}\n  hint: save it as safetensors first")
+        raise WeightsError(f"{directory}: neither {SINGLE} nor {INDEX}", "save it as safetensors first")
     with safe_open(path, framework="pt") as opened:
         return dict.fromkeys(opened.keys(), path)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from training.arguments import add_overrides
 from training.compute import DEVICES
 from training.config import JobConfig, JobConfigError, load, parse
 from training.model.presets import PRESETS
@@ -41,7 +42,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--mfu", type=part, default=0.4, help="part of the GPU's peak; default: 0.4")
     parser.add_argument("--price", type=amount, metavar="USD", help="of a GPU and hour")
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="a setting in place of the file's")
+    add_overrides(parser)
     return parser
 
 

@@ -15,6 +15,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from training.files import replace_bytes
+
 PHASES = ("start", "load", "step", "data", "evaluate", "save", "end")
 """What a rank can be doing. The ledger's times have the same names."""
 _LAYOUT = struct.Struct("<qqqqqdd")
@@ -50,9 +52,7 @@ class Heart:
         self._rank, self._pid = rank, os.getpid()
         self._started = process_start(self._pid) or 0
         path = directory / f"rank-{rank}"
-        aside = path.with_name(f".{path.name}.{self._pid}")
-        aside.write_bytes(self._packed("start", 0, 0.0))
-        aside.replace(path)  # readers never see a short file
+        replace_bytes(path, self._packed("start", 0, 0.0))  # readers never see a short file
         with path.open("r+b") as file:
             self._memory = mmap.mmap(file.fileno(), _LAYOUT.size)
 

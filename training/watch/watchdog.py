@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from training import runstate
+from training.files import replace_text
 from training.watch.evidence import collect, describe, kill, suspects
 from training.watch.heartbeat import Beat, is_alive, read_beats
 
@@ -68,7 +69,7 @@ class Watchdog:
         said_elsewhere = bool(self._fired_elsewhere())
         if not said_elsewhere:
             record = {"t": time.time(), "host": socket.gethostname(), "reason": reason}
-            runstate.replace_text(stacks / FIRED, json.dumps(record) + "\n")
+            replace_text(stacks / FIRED, json.dumps(record) + "\n")
         attempt = runstate.read_state(self.run_directory).attempt
         print(f"watchdog: {reason}; stacks are in {stacks}", file=sys.stderr, flush=True)
         collect(living, self.heartbeats, stacks / f"attempt-{attempt}")

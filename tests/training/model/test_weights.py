@@ -64,7 +64,7 @@ def load_and_export(directory: Path, preset: str, out: Path) -> dict[str, Any]:
 
     from tests.training.model.parts import job, sharded, tokens
     from training import export
-    from training.checkpoint import manifest
+    from training.checkpoint import hashes, manifest
 
     config = job(preset=preset, weights=str(directory))
     model = sharded(config).eval()
@@ -76,7 +76,7 @@ def load_and_export(directory: Path, preset: str, out: Path) -> dict[str, Any]:
     }
     dist.barrier()
     if dist.get_rank() == 0:
-        entries = {path.name: manifest.entry(path) for path in aside.iterdir()}
+        entries = {path.name: hashes.entry(path) for path in aside.iterdir()}
         manifest.commit(aside, manifest_of(entries, choose(config, Path()).shape))
         text = f"{{preset: {preset}, context_length: 32, weights: '{directory}'}}"
         (out.parent / "job.yaml").write_text(text)
@@ -95,7 +95,7 @@ def load_and_export(directory: Path, preset: str, out: Path) -> dict[str, Any]:
 def manifest_of(entries: Any, shape: Shape) -> Any:
     from training.checkpoint.manifest import Manifest
 
-    counts: dict[str, Any] = {"step": 1, "tokens": 1, "samples": 1, "world": 2, "config_digest": "x"}
+    counts: dict[str, Any] = {"step": 1, "tokens": 1, "samples": 1, "world": 2, "settings": {}}
     return Manifest(**counts, files=entries, model=asdict(shape))
 
 
