@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from training.config import JobConfig, JobConfigError, load, parse
+from training.config.job import SHARED
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,6 +23,15 @@ def problems(**values: object) -> str:
 
 def test_the_defaults_are_valid() -> None:
     assert parse({}) == JobConfig()
+
+
+def test_the_settings_that_a_resume_must_share_are_documented() -> None:
+    page = (ROOT / "docs/reference/job.md").read_text()
+    _, begin, rest = page.partition("may not change then: ")
+    listed, end, _ = rest.partition(" and `seed`")
+    assert begin and end
+    sizes = {name for name in SHARED if name.endswith("_size") or name.startswith("num_")}
+    assert set(re.findall(r"`(\w+)`", listed)) == set(SHARED) - sizes - {"seed"}
 
 
 def test_all_problems_come_at_once() -> None:
