@@ -24,6 +24,7 @@ from training import runstate
 from training.arguments import job_parser
 from training.console import EXIT_CANNOT_START, EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, end_process
 from training.errors import JobError
+from training.launch.failures import is_from_a_peer
 from training.stop import StopWish
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _device(config: JobConfig, has_gpu: bool) -> str:
 
 def _record_failure(attempt: Attempt, error: Exception) -> None:
     rank, text = attempt.rank, f"{type(error).__name__}: {error}".splitlines()[0]
-    followed = _from_a_peer(error)
+    followed = is_from_a_peer(f"{type(error).__name__}: {error}")
     if followed:
         print(f"rank {rank}: another rank has gone ({text[:100]})", file=sys.stderr, flush=True)
     elif isinstance(error, JobError):
@@ -145,12 +146,6 @@ def _record_failure(attempt: Attempt, error: Exception) -> None:
         traceback.print_exception(error)
     runstate.write_failure(attempt.run_directory, rank, text, from_a_peer=followed)
     attempt.note(status=runstate.FAILED, reason=text)
-
-
-def _from_a_peer(error: Exception) -> bool:
-    """Whether this rank only noticed that another one had gone."""
-    signs = ("DistNetworkError", "DistBackendError", "Connection closed by peer", "Connection reset by peer")
-    return any(sign in f"{type(error).__name__}: {error}" for sign in signs)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
@@ -182,6 +183,13 @@ def test_the_picture_shows_each_second_once(tmp_path: Path) -> None:
     assert sum(column.get("step", 0.0) for column in columns) == pytest.approx(81.0)
     assert sum(column.get("down", 0.0) for column in columns) == pytest.approx(50.0)
     assert columns[3].keys() == {"down"}
+
+
+def test_marks_of_many_attempts_do_not_hide_the_picture(tmp_path: Path) -> None:
+    attempts = [(1000.0 + 20 * number, 10.0, number, number + 1) for number in range(300)]
+    drawn = ET.fromstring(draw(written(tmp_path / NAME, *attempts), "job"))  # noqa: S314 - our own
+    places = [float(line.get("x1", "")) for line in drawn.iter("{http://www.w3.org/2000/svg}line")]
+    assert len(places) > 20 and min(b - a for a, b in itertools.pairwise(places)) > 23
 
 
 def test_an_empty_ledger_is_drawn(tmp_path: Path) -> None:

@@ -398,6 +398,25 @@ def test_a_step_that_is_told_again_is_no_progress() -> None:
     assert progress.still_seconds() == 40
 
 
+PEER = "RuntimeError: [gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:6557: Connection reset by peer"
+
+
+@pytest.mark.parametrize(
+    ("lines", "error"),
+    [
+        ([f"[rank0]: {PEER}"], "a rank ended without a word"),
+        ([f"[rank0]: {PEER}", "[rank1]: ValueError: x", "KeyError: 'y'"], "ValueError: x"),
+        (["step 3 loss 0.5"], ""),
+    ],
+)
+def test_the_error_is_not_that_of_a_rank_that_lost_another(lines: list[str], error: str) -> None:
+    """torchrun says nothing of a rank that the kernel killed; the others complain of its silence."""
+    errors = Errors()
+    for line in lines:
+        errors.line(line)
+    assert errors.first == error
+
+
 def test_lines_are_read_whole_whatever_the_pieces(tmp_path: Path) -> None:
     """Also those of a progress bar, which end in a carriage return."""
     receiving, sending = os.pipe()

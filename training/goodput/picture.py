@@ -20,12 +20,13 @@ COLOURS = {
 }
 _COLUMNS, _COLUMN, _HEIGHT, _LEFT, _TOP = 240, 3, 120, 20, 48
 _WIDTH = 2 * _LEFT + _COLUMNS * _COLUMN
+_ROOM = 24  # for the number of an attempt
 _LEGEND = _TOP + _HEIGHT + 44
 
 
 def draw(account: Account, title: str) -> str:
     """The picture's text."""
-    height = _LEGEND + 20 * (len(CATEGORIES) + 2) // 3 + 10
+    height = _LEGEND + 20 * ((len(CATEGORIES) + 2) // 3)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
     head += f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12">'
     words = f"{title}: goodput {account.goodput:.1%} of {duration(account.whole)}"
@@ -83,13 +84,16 @@ def _columns(account: Account) -> Iterator[str]:
 
 
 def _marks(account: Account) -> Iterator[str]:
-    """Where each attempt began."""
+    """Where each attempt began, as far as there is room to tell them apart."""
     if account.wall <= 0:
         return
-    y = _TOP + _HEIGHT
+    y, last = _TOP + _HEIGHT, float("-inf")
     for attempt in account.attempts:
         part = (attempt.begin - account.spans[0].begin) / account.wall
         x = _LEFT + part * _COLUMNS * _COLUMN
+        if x - last < _ROOM:
+            continue
+        last = x
         yield f'<line x1="{x:.1f}" y1="{_TOP - 4}" x2="{x:.1f}" y2="{y + 4}" stroke="black"/>'
         yield f'<text x="{x + 3:.1f}" y="{y + 16}">{attempt.number}</text>'
 

@@ -36,6 +36,11 @@ _OF_A_MACHINE = re.compile(
     re.IGNORECASE,
 )
 
+# What a rank says that only notices the end of another one
+_OF_A_PEER = ("DistNetworkError", "DistBackendError", "Connection closed by peer", "Connection reset by peer")
+WITHOUT_A_WORD = "a rank ended without a word"
+"""The error where ranks lost a peer, and none says why that one has gone."""
+
 
 def fingerprint(error: str) -> str:
     """The error without what differs from one time to the next: numbers, addresses, times.
@@ -49,6 +54,11 @@ def fingerprint(error: str) -> str:
 def blames_a_machine(error: str) -> bool:
     """Whether the error is one that a machine's fault makes, and a bug seldom does."""
     return _OF_A_MACHINE.search(error) is not None
+
+
+def is_from_a_peer(error: str) -> bool:
+    """Whether the rank that says so only noticed that another one had gone."""
+    return any(sign in error for sign in _OF_A_PEER)
 
 
 def error_in(line: str) -> str | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from training.launch.failures import error_in
+from training.launch.failures import WITHOUT_A_WORD, error_in, is_from_a_peer
 
 _LINE_END = re.compile(rb"[\r\n]+")
 _LONGEST_LINE = 1 << 16
@@ -61,14 +61,14 @@ def _tell(readers: list[Reader], line: bytes) -> None:
 
 @dataclass
 class Errors:
-    """The error of the attempt: the first traceback that ended."""
+    """The error of the attempt: the first traceback that ended, of a rank that did not only lose a peer."""
 
     first: str = ""
 
     def line(self, text: str) -> None:
         """Look for the last line of a traceback."""
-        if not self.first and (found := error_in(text)):
-            self.first = found
+        if self.first in ("", WITHOUT_A_WORD) and (found := error_in(text)):
+            self.first = WITHOUT_A_WORD if is_from_a_peer(found) else found
 
 
 @dataclass

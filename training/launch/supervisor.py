@@ -21,6 +21,7 @@ from training.console import EXIT_CANNOT_START, EXIT_DONE, EXIT_FAILED, EXIT_STO
 from training.errors import JobError
 from training.files import replace_text
 from training.launch.budget import Budget, Decision, after_failure
+from training.launch.failures import WITHOUT_A_WORD
 from training.launch.lock import alone
 
 _REQUEUED = "the job was queued again from outside, its first node lost"
@@ -116,7 +117,7 @@ class Supervisor:
         if first := runstate.first_failure(self.run_directory):
             return first
         if any((self.run_directory / "failures").glob("rank-*.json")):
-            return "a rank ended without a word"
+            return WITHOUT_A_WORD
         return f"the step ended with exit code {code}"
 
     def _again(self, error: str) -> Decision:
