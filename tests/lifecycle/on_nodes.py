@@ -26,6 +26,7 @@ from unbroken.rehearsal.hyperpod.transfer import ARCHIVE, UNPACK, packed
 from unbroken.rehearsal.nodes import rootfs
 from unbroken.rehearsal.nodes.machine import NamespaceMachine
 from unbroken.rehearsal.nodes.machines import NamespaceMachines
+from unbroken.render.bundle import SUMS, content_hash, sums_text
 
 CLONE_NEWNS = 0x20000
 FSX = "fs-0abc.fsx.us-west-2.amazonaws.com"
@@ -65,13 +66,29 @@ class Cluster:
     def provision(self, machine: NamespaceMachine, script: str = "on_create.sh") -> list[dict[str, Any]]:
         """Run a script of the bundle as HyperPod does; return the lines of the log."""
         folder = "/tmp/sagemaker-bucket/bundle"
-        archive = packed({f"{folder}/{name}": data for name, data in self.files.items()}, time.time())
-        machine.put(ARCHIVE, archive)
-        assert machine.run(UNPACK, timeout=30).returncode == 0
+        put_all(machine, {f"{folder}/{name}": data for name, data in self.files.items()})
         done = machine.run(["bash", script], timeout=120, cwd=folder)
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
         assert done.returncode == 0, done.stdout + done.stderr
-        return lines
+        return lines(done)
+
+    def upload(self, training: dict[str, bytes]) -> str:
+        """Put training code where S3 stands, and its place into the bundle's files; return its hash."""
+        sums = sums_text({name: data for name, data in training.items() if name != SUMS})
+        put_all(self.controller, {f"/var/tmp/s3/{name}": data for name, data in training.items()})
+        self.controller.put(f"/var/tmp/s3/{SUMS}", sums.encode())
+        deployed = json.loads(self.files["deployed.json"])
+        deployed["training_uri"] = f"s3://sagemaker-bucket/training/{content_hash(sums)}/"
+        self.files["deployed.json"] = json.dumps(deployed).encode()
+        return content_hash(sums)
+
+
+def put_all(machine: NamespaceMachine, files: dict[str, bytes]) -> None:
+    machine.put(ARCHIVE, packed(files, time.time()))
+    assert machine.run(UNPACK, timeout=30).returncode == 0
+
+
+def lines(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def spec(group: str) -> MachineSpec:
@@ -97,7 +114,11 @@ def resource_config(names: Sequence[str] = tuple(ADDRESSES)) -> bytes:
             "Name": group,
             "InstanceType": spec(group).instance_type,
             "Instances": [
-                {"InstanceName": f"{group}-1", "InstanceId": "i-1", "CustomerIpAddress": ADDRESSES[group]}
+                {
+                    "InstanceName": f"{group}-1",
+                    "InstanceId": f"i-{group}",
+                    "CustomerIpAddress": ADDRESSES[group],
+                }
             ],
         }
         for group in names

@@ -48,6 +48,34 @@ def test_running_the_bundle_again_skips_every_step(cluster: Cluster) -> None:
         assert {line["result"] for line in cluster.provision(machine)[1:]} == {"skipped"}
 
 
+def test_a_changed_job_reaches_a_controller_that_runs(cluster: Cluster) -> None:
+    unit, current = "unbroken-environment.service", "/fsx/unbroken/current"
+    before = out(cluster.controller, "readlink", current, "/opt/unbroken/current").split()
+    changed = cluster.upload({**cluster.training, "job.yaml": b"num_steps: 7\n"})
+    results = {line["step"]: line["result"] for line in cluster.provision(cluster.controller, "job.sh")}
+    assert results == {"10-role": "controller", "90-training": "applied", "95-environment": "applied"}
+    after = out(cluster.controller, "readlink", current, "/opt/unbroken/current").split()
+    assert (after[0], after[1]) == (changed, before[1]) and before[0] != changed
+    started = out(cluster.controller, "systemctl", "show", "--property=ExecStart", unit)
+    assert f"argv[]=/usr/bin/python3 /fsx/unbroken/{changed}/training/launch/environment.py" in started
+    assert {line["result"] for line in cluster.provision(cluster.controller, "job.sh")[1:]} == {"skipped"}
+    nodes = out(cluster.login, "sh", "-c", "cat /fsx/unbroken/nodes/*").split()
+    assert len(nodes) == 3 and set(nodes) == {before[1]}
+
+
+def test_a_job_that_is_not_whole_is_refused_and_the_one_there_stays(cluster: Cluster) -> None:
+    def there() -> tuple[str, bytes]:
+        listed = out(cluster.controller, "ls", "-A", "/fsx/unbroken")
+        return listed, cluster.controller.get("/fsx/unbroken/current/job.yaml")
+
+    before = there()
+    cluster.upload({**cluster.training, "job.yaml": b"num_steps: 8\n"})
+    cluster.controller.put("/var/tmp/s3/job.yaml", b"num_steps: 9\n")
+    with pytest.raises(AssertionError, match=r"did not arrive whole: job\.yaml is missing or differs"):
+        cluster.provision(cluster.controller, "job.sh")
+    assert there() == before
+
+
 def test_jobs_are_submitted_on_a_login_node_and_never_run_there(cluster: Cluster) -> None:
     def submitted(*options: str) -> subprocess.CompletedProcess[str]:
         return cluster.login.run(["runuser", "-u", "ubuntu", "--", "srun", *options, "hostname"], timeout=60)

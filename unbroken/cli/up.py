@@ -57,5 +57,5 @@ def _not_reached(result: Up) -> Iterator[str]:
     if result.job and result.job.problem:
         warning = output.styled("warning:", "yellow", sys.stderr)
         yield f"{warning} the controller may not have the deployed job: {result.job.problem}"
-        yield "\n`unbroken up` again gives it; so does this, in a root shell of the controller:"
+        yield "\nRunning `up` again gives it; so does this, in a root shell of the controller:"
         yield f"  {result.job.command}"

@@ -11,7 +11,16 @@ import pytest
 
 from tests.rehearsal.aws.assembly import Assembly as Deployment
 from tests.synth.build import synth
-from unbroken.config import ClusterConfig, LoginGroup, NetworkConfig, StorageConfig, WorkerGroup
+from unbroken.config import (
+    ClusterConfig,
+    LoginGroup,
+    LogsConfig,
+    NetworkConfig,
+    StorageConfig,
+    TrainingConfig,
+    UserConfig,
+    WorkerGroup,
+)
 from unbroken.ops import diff
 from unbroken.ops.diff import Plan, words
 from unbroken.ops.synth import Assembly
@@ -80,6 +89,24 @@ def test_more_nodes_and_a_new_group_are_added(deployed: Deployed) -> None:
     assert plan.refusals() == []
     # node.json names the group
     assert any("nodes that keep what they have: 3" in note for note in words.notes(plan))
+
+
+@pytest.mark.parametrize(
+    ("changes", "job", "bundle"),
+    [
+        ({"training": TrainingConfig(num_steps=7)}, True, False),
+        ({"worker_groups": [cpu(3)]}, True, False),
+        ({"user": UserConfig(name="ann")}, True, True),
+        ({"logs": LogsConfig(retention_days=7)}, False, False),
+    ],
+)
+def test_a_changed_job_and_a_changed_bundle_are_told_apart(
+    deployed: Deployed, changes: dict[str, Any], job: bool, bundle: bool
+) -> None:
+    plan = deployed.plan(cluster(**changes))
+    assert (plan.job_changes, plan.bundle_changes) == (job, bundle)
+    assert any("the changed job reaches the controller" in note for note in words.notes(plan)) is job
+    assert any("nodes that keep what they have" in note for note in words.notes(plan)) is bundle
 
 
 def test_fewer_nodes_want_names_that_the_cluster_has(deployed: Deployed) -> None:
