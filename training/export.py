@@ -19,9 +19,13 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch.distributed.checkpoint import state_dict_loader
+from torch.distributed.checkpoint.api import CheckpointException
 
 from training.checkpoint import hashes, manifest
-from training.config import JobConfigError, load
+from training.checkpoint.group import words
+from training.checkpoint.index import DataOnlyReader
+from training.config import load
+from training.errors import JobError
 from training.model import published
 from training.model.build import build, hugging_face_config
 from training.model.presets import Shape
@@ -38,14 +42,14 @@ def export(checkpoint: Path, out: Path, origin: Path | None, dtype: torch.dtype 
     """Write the model of a checkpoint into a new directory; returns its shape, as the checkpoint states it.
 
     `origin`: the published directory that the training began with, for its tokenizer and configuration.
-    Raises ValueError for a checkpoint that is damaged or of another model than `origin`, and FileExistsError
-    where `out` is already there.
+    Raises JobError for a checkpoint that is damaged or of another model than `origin`, and where `out` is
+    already there.
     """
     shape = _verified_shape(checkpoint)
     if origin and (theirs := published.read_shape(origin)) != shape:
-        raise ValueError(f"{checkpoint} is of another model than {origin}: {shape}, not {theirs}")
+        raise JobError(f"{checkpoint} is of another model than {origin}: {shape}, not {theirs}")
     if out.exists():
-        raise FileExistsError(f"{out} is already there\n  hint: give another --out")
+        raise JobError(f"{out} is already there", "give another --out")
     aside = out.with_name(f".writing-{out.name}")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -53,7 +57,9 @@ def export(checkpoint: Path, out: Path, origin: Path | None, dtype: torch.dtype 
         _write_config(aside, shape, origin, dtype)
         _write_weights(checkpoint, aside, shape, dtype)
     except SafetensorError as error:  # it is no OSError, a full disk included
-        raise OSError(f"{out}: {error}") from None
+        raise JobError(f"{out}: {error}") from None
+    except CheckpointException as error:  # it is no Exception
+        raise JobError(f"{checkpoint}: {words(error)}") from None
     else:
         aside.rename(out)
     finally:
@@ -67,9 +73,9 @@ def _verified_shape(checkpoint: Path) -> Shape:
         shape = Shape(**content.model)
     except (ValueError, TypeError) as error:
         hint = "give a committed checkpoint, checkpoints/step-NNNNNNNN"
-        raise ValueError(f"{checkpoint}: {error}\n  hint: {hint}") from None
+        raise JobError(f"{checkpoint}: {error}", hint) from None
     if faults := hashes.faults(checkpoint, content, content.files):
-        raise ValueError(f"{checkpoint} is damaged: {'; '.join(faults)}\n  hint: give another one")
+        raise JobError(f"{checkpoint} is damaged: {'; '.join(faults)}", "give another one")
     return shape
 
 
@@ -82,7 +88,7 @@ def _write_weights(checkpoint: Path, out: Path, shape: Shape, dtype: torch.dtype
         state = {"model": {name: torch.empty(sizes[name]) for name in names}}
         with warnings.catch_warnings():  # that one process does it is the intent
             warnings.filterwarnings("ignore", message="torch.distributed is disabled")
-            state_dict_loader.load(state, checkpoint_id=checkpoint, no_dist=True)
+            state_dict_loader.load(state, storage_reader=DataOnlyReader(checkpoint), no_dist=True)
         tensors = {name: value.to(dtype) for name, value in state["model"].items()}
         save_file(tensors, out / file, metadata={"format": "pt"})
         shutil.copymode(out / "config.json", out / file)  # the library's is for its owner's eyes only
@@ -134,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
         job_file: Path | None = options.config or _job_file(options.checkpoint)
         origin = _origin(job_file) if job_file else None
         shape = export(options.checkpoint, options.out, origin, _DTYPES[options.dtype])
-    except (JobConfigError, OSError, ValueError) as error:
+    except (JobError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     print(f"{options.out}: {shape.num_parameters} parameters in {options.dtype}")

@@ -1,10 +1,15 @@
-"""Files that are there whole or not at all, also after a crash. Standard library only."""
+"""Files that are there whole or not at all, also after a crash; directories for this user alone. Standard
+library only.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
+import stat
 from pathlib import Path
+
+from training.errors import JobError
 
 
 def replace_bytes(path: Path, *blocks: bytes) -> None:
@@ -37,3 +42,16 @@ def flush_directory(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def own_directory(path: Path) -> None:
+    """Make a directory that only this user may write to, where others may make one too.
+
+    Raises JobError where somebody was there first: a link, another user's directory, or one open to others.
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise JobError(
+            f"{path} is a link, another user's, or open to others", "remove it, or have it removed"
+        )

@@ -451,6 +451,15 @@ def without_own_name(rank: int) -> None:
     killed_writing(rank)
 
 
+def trusting_index(rank: int) -> None:
+    """The library reads its index itself."""
+    from torch.distributed.checkpoint.filesystem import FileSystemReader
+
+    from training.checkpoint.index import DataOnlyReader
+
+    _put(DataOnlyReader, "read_metadata", FileSystemReader.read_metadata)
+
+
 def shared_state(rank: int) -> None:
     """The state is not copied aside: it is written as it is by then."""
     from torch.distributed.checkpoint.staging import DefaultStager

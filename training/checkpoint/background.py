@@ -17,10 +17,11 @@ from torch.distributed.checkpoint.filesystem import FileSystemWriter
 
 from training.checkpoint import hashes
 from training.checkpoint.group import Ranks, words
+from training.checkpoint.index import METADATA
 from training.checkpoint.interval import Measured
 from training.checkpoint.manifest import FileEntry, Manifest
 from training.checkpoint.state import Position
-from training.checkpoint.tier import METADATA, Tier
+from training.checkpoint.tier import Tier
 from training.errors import in_words
 
 

@@ -15,7 +15,7 @@ import torch.distributed as dist
 from torch.distributed.checkpoint.api import CheckpointException
 
 from training.checkpoint.manifest import CheckpointError
-from training.errors import in_words
+from training.errors import JobError, in_words
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class Ranks:
         """
         try:
             mine: tuple[T | None, str | None] = (work(), None)
-        except (CheckpointError, OSError, ValueError) as error:
+        except (JobError, OSError, ValueError) as error:
             mine = (None, in_words(error))
         answers = self.gather(mine)
         troubles = dict.fromkeys(trouble for _, trouble in answers if trouble is not None)

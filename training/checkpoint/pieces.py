@@ -11,11 +11,11 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from torch.distributed.checkpoint.filesystem import FileSystemReader
 from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner
 from torch.futures import Future
 
 from training.checkpoint.group import Ranks
+from training.checkpoint.index import METADATA, DataOnlyReader
 
 
 @dataclass(frozen=True, order=True)
@@ -27,7 +27,7 @@ class Piece:
     length: int
 
 
-class ScatteredReader(FileSystemReader):
+class ScatteredReader(DataOnlyReader):
     """Reads from a directory of links to the files that are on this node; it gets the rest from other ranks.
 
     Every rank makes one and loads with it, at the same time. `view` is an empty directory of this rank.
@@ -40,7 +40,7 @@ class ScatteredReader(FileSystemReader):
             if (files / name).exists():
                 (view / name).symlink_to(files / name)
         self._owners = _owners(ranks.gather([name for name in sizes if (view / name).exists()]))
-        missing = [] if (view / ".metadata").exists() else [Piece(".metadata", 0, sizes[".metadata"])]
+        missing = [] if (view / METADATA).exists() else [Piece(METADATA, 0, sizes[METADATA])]
         self._fetch(missing)
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:

@@ -14,7 +14,7 @@ from training.checkpoint.group import Ranks
 from training.checkpoint.manifest import CheckpointError
 from training.checkpoint.tier import Tier
 from training.config import JobConfig
-from training.files import replace_text
+from training.files import own_directory, replace_text
 
 _COPY_TIMEOUT = timedelta(days=1)
 
@@ -43,6 +43,7 @@ def local(
     if config.local_directory is None:
         return None
     root = Path(config.local_directory) / ranks.first(functools.partial(_run_name, everyone.root))
+    ranks.everywhere(functools.partial(own_directory, root))
     beside = ranks.beside(root)
     kept = retention.local(config)
     copying = Ranks(_COPY_TIMEOUT)

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from torch.distributed.checkpoint.filesystem import FileSystemReader
-
 from training.checkpoint import hashes, manifest, retention, space
 from training.checkpoint.group import Ranks
+from training.checkpoint.index import METADATA, DataOnlyReader
 from training.checkpoint.manifest import FileEntry, Manifest
 from training.checkpoint.pieces import ScatteredReader
 from training.checkpoint.retention import Kept
 
-METADATA = ".metadata"
 T = TypeVar("T")
 
 
@@ -140,10 +138,10 @@ class Tier:
         """Whether a bad checkpoint was found here before."""
         return any(self._ranks.everywhere(lambda: retention.any_set_aside(self.root)))
 
-    def reader(self, found: Found) -> FileSystemReader:
+    def reader(self, found: Found) -> DataOnlyReader:
         """What the library loads the checkpoint with."""
         if self.shared:
-            return FileSystemReader(found.path)
+            return DataOnlyReader(found.path)
         sizes = {name: each.size for name, each in found.content.files.items()}
         view = retention.view(self.root, self._ranks.rank)
         return ScatteredReader(found.path, view, sizes, self._ranks)

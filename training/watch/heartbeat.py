@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.files import replace_bytes
+from training.files import own_directory, replace_bytes
 
 PHASES = ("start", "load", "step", "data", "evaluate", "save", "end")
 """What a rank can be doing. The ledger's times have the same names."""
@@ -48,7 +48,7 @@ class Heart:
     """A rank's side. A beat is a copy of 56 bytes into shared memory."""
 
     def __init__(self, directory: Path, rank: int) -> None:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        own_directory(directory)  # its place is known beforehand, in a folder that all may write to
         self._rank, self._pid = rank, os.getpid()
         self._started = process_start(self._pid) or 0
         path = directory / f"rank-{rank}"

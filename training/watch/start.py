@@ -29,7 +29,7 @@ def begin(run_directory: Path, environment: MutableMapping[str, str], hang_secon
 
 def _write_stacks_when_asked(path: Path) -> None:
     # the file is kept open for as long as the process lives: the handler writes to its descriptor
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     faulthandler.register(STACKS_SIGNAL, file=file, all_threads=True)
 
 

@@ -1,0 +1,102 @@
+"""What somebody else may have written runs nothing, and stands in no place that is ours."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.training import saves
+from tests.training.saves import Run, good, train
+from training.checkpoint import hashes, manifest
+from training.errors import JobError
+from training.files import own_directory
+from training.watch.heartbeat import Heart
+
+
+class Code:
+    """Makes a directory when it is unpickled."""
+
+    def __init__(self, proof: Path) -> None:
+        self._proof = proof
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self._proof),)
+
+
+BYTES = b"ctorch.distributed.checkpoint.metadata\nBytesStorageMetadata\n."
+"""An index that has the library unpickle what else is in the files."""
+
+
+@pytest.fixture(scope="module")
+def ended(rank_server: None, tmp_path_factory: pytest.TempPathFactory) -> saves.Run:
+    """Two steps of two ranks."""
+    run = Run(directory=tmp_path_factory.mktemp("ended"), steps=2)
+    good(run, 2)
+    return run
+
+
+def theirs(ended: Run, directory: Path, index: bytes) -> Run:
+    """A run that is to start from a checkpoint with another index, which its manifest vouches for."""
+    path = directory / "theirs" / "step-00000002"
+    shutil.copytree(ended.directory / "checkpoints" / "step-00000002", path)
+    (path / ".metadata").write_bytes(index)
+    content = json.loads((path / manifest.NAME).read_text())
+    content["files"][".metadata"] = dataclasses.asdict(hashes.entry(path / ".metadata"))
+    (path / manifest.NAME).write_text(json.dumps(content))
+    return Run(directory=directory / "job", settings={"resume_from": str(path)})
+
+
+def test_an_index_that_would_run_code_is_refused(ended: Run, tmp_path: Path) -> None:
+    proof = tmp_path / "proof"
+    for result in train(theirs(ended, tmp_path, pickle.dumps(Code(proof))), 2):
+        assert result and not result.losses
+        assert ".metadata: no index of tensors: it names posix.mkdir" in result.error
+        assert "Traceback" not in result.error
+    assert not proof.exists()
+
+
+def test_one_that_would_have_more_unpickled_is_refused(ended: Run, tmp_path: Path) -> None:
+    for result in train(theirs(ended, tmp_path, BYTES), 2):
+        assert (
+            result and "it names torch.distributed.checkpoint.metadata.BytesStorageMetadata" in result.error
+        )
+
+
+def test_read_by_the_library_it_would_run(ended: Run, tmp_path: Path) -> None:
+    """Negative control."""
+    proof = tmp_path / "proof"
+    train(dataclasses.replace(theirs(ended, tmp_path, pickle.dumps(Code(proof))), change="trusting_index"), 2)
+    assert proof.is_dir()
+
+
+def test_a_directory_on_a_node_is_for_its_owner_alone(tmp_path: Path) -> None:
+    node = tmp_path / "node"
+    good(Run(directory=tmp_path / "job", steps=2, nodes=(node, node)), 2)
+    (own,) = node.iterdir()
+    assert own.stat().st_mode & 0o777 == 0o700
+    own.chmod(0o777)
+    for result in train(Run(directory=tmp_path / "job", nodes=(node, node)), 2):
+        assert result and f"{own} is a link, another user's, or open to others" in result.error
+
+
+def test_a_place_that_somebody_took_first_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link, ours = tmp_path / "link", tmp_path / "ours"
+    own_directory(ours)
+    own_directory(ours)
+    link.symlink_to(ours)
+    with pytest.raises(JobError, match="link is a link, another user's"):
+        Heart(link, 0)
+    ours.chmod(0o720)
+    with pytest.raises(JobError, match="open to others"):
+        Heart(ours, 0)
+    ours.chmod(0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: ours.stat().st_uid + 1)
+    with pytest.raises(JobError, match="another user's"):
+        Heart(ours, 0)
+    assert list(ours.iterdir()) == []
