@@ -202,6 +202,7 @@ def wrong_weights(directory: Path) -> dict[str, str]:
     from safetensors.torch import load_file, save_file
 
     from tests.training.model.parts import job, sharded
+    from training.model.weights import WeightsError
 
     plain = load_file(directory / "model.safetensors")
     norm = "model.norm.weight"
@@ -218,7 +219,7 @@ def wrong_weights(directory: Path) -> dict[str, str]:
         try:
             sharded(job(weights=str(directory / change)))
             said[change] = "loaded"
-        except ValueError as error:
+        except WeightsError as error:
             said[change] = str(error)
     return said
 
