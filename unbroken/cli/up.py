@@ -57,5 +57,6 @@ def _not_reached(result: Up) -> Iterator[str]:
     if result.job and result.job.problem:
         warning = output.styled("warning:", "yellow", sys.stderr)
         yield f"{warning} the controller may not have the deployed job: {result.job.problem}"
-        yield "\nRunning `up` again gives it; so does this, in a root shell of the controller:"
-        yield f"  {result.job.command}"
+        yield "\nRunning `up` again gives it"
+        if result.job.command:
+            yield f"So does this, in a root shell of the controller:\n  {result.job.command}"

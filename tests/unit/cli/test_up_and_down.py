@@ -102,6 +102,11 @@ def test_a_job_that_the_controller_lacks_is_a_warning_after_a_good_deployment(
     up, warning = shown.err.index("ml is up in us-west-2"), shown.err.index("warning: the controller may not")
     assert up < warning
     assert "this, in a root shell of the controller:\n  (b=$(mktemp -d) && ...)\n" in shown.err
+    upping(monkeypatch, SAME, Job("stack ml-cluster is not deployed", ""))
+    up_cli.up_verb(Request(), yes=True, as_json=False)
+    assert capsys.readouterr().err.endswith(
+        "stack ml-cluster is not deployed\n\nRunning `up` again gives it\n"
+    )
 
 
 def test_a_job_that_arrived_is_no_warning(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
