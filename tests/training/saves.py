@@ -7,7 +7,6 @@ twelve computes the same. A fault, or a guarantee taken away for a negative cont
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import shutil
 import signal
@@ -439,7 +438,7 @@ def without_own_name(rank: int) -> None:
         final = root / retention.directory_name(step)
         final.mkdir(parents=True)
         content = manifest.Manifest(step=step, tokens=0, samples=0, world=2, settings=settings, files={})
-        (final / manifest.NAME).write_text(json.dumps(dataclasses.asdict(content)))
+        (final / manifest.NAME).write_text(manifest.sealed(dataclasses.asdict(content)))
         return final
 
     from tests.training.model.parts import job

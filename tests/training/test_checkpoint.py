@@ -46,6 +46,11 @@ def empty_the_manifest(checkpoint: Path) -> None:
     (checkpoint / manifest.NAME).write_text("")
 
 
+def make_the_manifest_a_folder(checkpoint: Path) -> None:
+    (checkpoint / manifest.NAME).unlink()
+    (checkpoint / manifest.NAME).mkdir()
+
+
 DAMAGE: dict[Callable[[Path], None], str] = {
     flip_a_bit: "does not have the hash",
     truncate: "bytes, not",
@@ -53,6 +58,7 @@ DAMAGE: dict[Callable[[Path], None], str] = {
     lose_a_file: "is missing",
     lose_the_manifest: "no manifest.json",
     empty_the_manifest: "manifest.json is damaged",
+    make_the_manifest_a_folder: "manifest.json cannot be read: Is a directory",
 }
 
 
@@ -90,6 +96,49 @@ def test_the_one_before_a_damaged_one_is_used(
     assert ranks.numbers(directory, 2, 5) == ranks.numbers(finished, 1, 5)
     reason = directory / "checkpoints" / "set-aside" / "step-00000008.reason.txt"
     assert DAMAGE[damage] in reason.read_text()
+
+
+def test_a_flipped_bit_anywhere_in_a_manifest_is_found(tmp_path: Path) -> None:
+    """It holds the place in the data, which no other file does. Blanks between entries may change."""
+    path = small_checkpoint(tmp_path, 1)
+    whole, text = manifest.read(path), (path / manifest.NAME).read_bytes()
+    unnoticed = []
+    for place in range(len(text)):
+        flipped = bytearray(text)
+        flipped[place] ^= 1
+        (path / manifest.NAME).write_bytes(flipped)
+        try:
+            unnoticed += [place] if manifest.read(path) != whole else []
+        except ValueError:
+            continue
+    assert not unnoticed
+
+
+def test_a_file_that_cannot_be_read_is_a_fault_of_its_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = small_checkpoint(tmp_path, 1)
+    content = manifest.read(path)
+
+    def hash_of(path: Path) -> str:
+        raise OSError(5, "Input/output error", str(path))
+
+    monkeypatch.setattr(hashes, "hash_of", hash_of)
+    (fault, _) = hashes.faults(path, content, sorted(content.files))
+    assert fault == "__0_0.distcp cannot be read: Input/output error"
+
+
+def test_what_was_set_aside_before_stays(tmp_path: Path) -> None:
+    for reason in ("first", "second", "third"):
+        retention.set_aside(small_checkpoint(tmp_path, 3), reason)
+    folder = tmp_path / "set-aside"
+    names = ["step-00000003", "step-00000003.2", "step-00000003.3"]
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == names
+    assert [(folder / f"{name}.reason.txt").read_text() for name in names] == [
+        "first\n",
+        "second\n",
+        "third\n",
+    ]
 
 
 def test_without_hashes_a_flipped_bit_is_trained_on(finished: Path, tmp_path: Path) -> None:
@@ -140,7 +189,9 @@ def test_one_that_another_release_wrote_is_an_error_and_stays_where_it_is(
 ) -> None:
     directory = resumed_from(finished, tmp_path / "job", 8)
     newest = directory / "checkpoints" / "step-00000008"
-    rewrite(newest, schema_version=1)
+    content = json.loads((newest / manifest.NAME).read_text()) | {"schema_version": 1}
+    del content["sha256"]  # which the first version had not
+    (newest / manifest.NAME).write_text(json.dumps(content))
     assert ranks.train(directory, 2) == [1, 1]
     assert f"{newest}: manifest.json has schema_version 1, and this release reads 2" in ranks.log(directory)
     assert newest.is_dir() and not (directory / "checkpoints" / "set-aside").exists()
@@ -148,7 +199,9 @@ def test_one_that_another_release_wrote_is_an_error_and_stays_where_it_is(
 
 def rewrite(checkpoint: Path, **changes: Any) -> None:
     path = checkpoint / manifest.NAME
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    content = json.loads(path.read_text())
+    content.pop("sha256")
+    path.write_text(manifest.sealed(content | changes))
 
 
 def test_the_newest_are_kept_and_strange_folders_left_alone(tmp_path: Path) -> None:

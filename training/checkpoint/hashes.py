@@ -18,11 +18,18 @@ def faults(directory: Path, manifest: Manifest, names: Iterable[str]) -> list[st
     """What is wrong with the files named, one sentence each; empty when all are as the manifest says."""
     found = []
     for name in names:
-        path, expected = directory / name, manifest.files[name]
-        if not path.is_file():
-            found.append(f"{name} is missing")
-        elif path.stat().st_size != expected.size:
-            found.append(f"{name} has {path.stat().st_size} bytes, not {expected.size}")
-        elif entry(path) != expected:
-            found.append(f"{name} does not have the hash it was written with")
+        try:
+            fault = _fault(directory / name, manifest.files[name])
+        except OSError as error:  # of a disk that fails, say: another checkpoint may still be whole
+            fault = f"cannot be read: {error.strerror}"
+        if fault:
+            found.append(f"{name} {fault}")
     return found
+
+
+def _fault(path: Path, expected: FileEntry) -> str | None:
+    if not path.is_file():
+        return "is missing"
+    if (size := path.stat().st_size) != expected.size:
+        return f"has {size} bytes, not {expected.size}"
+    return None if entry(path) == expected else "does not have the hash it was written with"

@@ -8,6 +8,7 @@ manifests too.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from training.errors import JobError
 from training.files import flush_directory, replace_text
 
 NAME = "manifest.json"
+_SEAL = "sha256"
 SCHEMA_VERSION = 2
 """Raised when a release cannot read what another wrote; entries that are added alone do not raise it."""
 
@@ -85,7 +87,7 @@ def unfinished(root: Path, step: int) -> Path:
 
 def commit(aside: Path, manifest: Manifest) -> Path:
     """Write the manifest and give the directory its name: from here on the checkpoint exists."""
-    replace_text(aside / NAME, json.dumps(asdict(manifest), indent=1) + "\n")
+    replace_text(aside / NAME, sealed(asdict(manifest)))
     flush_directory(aside)
     final = aside.parent / retention.directory_name(manifest.step)
     before = retention.take_away(final) if final.exists() else None  # the same step was done again
@@ -96,18 +98,32 @@ def commit(aside: Path, manifest: Manifest) -> Path:
     return final
 
 
+def sealed(content: Mapping[str, Any]) -> str:
+    """Text of a manifest. Its last entry is a hash of the others: it vouches for the files, this for it."""
+    return json.dumps({**content, _SEAL: _hash(content)}, indent=1) + "\n"
+
+
 def read(directory: Path) -> Manifest:
     """The manifest of a checkpoint. Raises ValueError where it is missing or damaged, and CheckpointError
     where another release wrote it: nothing is wrong with that checkpoint, so it must stay where it is."""
     try:
         content = json.loads((directory / NAME).read_text(encoding="utf-8"))
-        if (version := content["schema_version"]) == SCHEMA_VERSION:
+        seal, version = content.pop(_SEAL, None), content["schema_version"]
+        if (seal is not None or version == SCHEMA_VERSION) and seal != _hash(content):
+            raise ValueError("it does not have the hash it was written with")
+        if version == SCHEMA_VERSION:
             content["files"] = {name: FileEntry(**value) for name, value in content["files"].items()}
             known = {each.name for each in fields(Manifest)}
             return Manifest(**{name: value for name, value in content.items() if name in known})
     except FileNotFoundError:
         raise ValueError(f"no {NAME}") from None
+    except OSError as error:
+        raise ValueError(f"{NAME} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{NAME} is damaged: {error}") from None
     what = f"{directory}: {NAME} has schema_version {version}, and this release reads {SCHEMA_VERSION}"
     raise CheckpointError(what, "go on with the release that wrote it, or use another checkpoint_directory")
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

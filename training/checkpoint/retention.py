@@ -5,6 +5,7 @@ Whatever goes is renamed first: a directory half removed must not be taken for a
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 from collections.abc import Collection
@@ -127,11 +128,13 @@ def view(root: Path, rank: int) -> Path:
 
 def set_aside(directory: Path, reason: str) -> Path:
     """Move a bad checkpoint out of the way, with the reason beside it, so that it is never tried again."""
-    target = directory.parent / _SET_ASIDE / directory.name
-    target.parent.mkdir(exist_ok=True)
-    shutil.rmtree(target, ignore_errors=True)
+    folder = directory.parent / _SET_ASIDE
+    folder.mkdir(exist_ok=True)
+    target, again = folder / directory.name, itertools.count(2)
+    while target.exists():  # the same step was done again, and what is there may still be wanted
+        target = folder / f"{directory.name}.{next(again)}"
     directory.rename(target)
-    replace_text(target.with_suffix(".reason.txt"), reason + "\n")
+    replace_text(folder / f"{target.name}.reason.txt", reason + "\n")
     return target
 
 
