@@ -1,4 +1,8 @@
-"""Published weights into a sharded model: each rank reads its own rows, and no rank holds a whole copy."""
+"""Published weights into a sharded model: each rank reads its own rows, and no rank holds a whole copy.
+
+The library's reader of such directories (HuggingFaceStorageReader) is not used: it takes every safetensors
+file that lies there, also those that the index does not name, and of two tensors of one name either.
+"""
 
 from __future__ import annotations
 

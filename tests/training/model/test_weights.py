@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -222,6 +223,48 @@ def wrong_weights(directory: Path) -> dict[str, str]:
         except WeightsError as error:
             said[change] = str(error)
     return said
+
+
+def beside_a_stray_file(directory: Path) -> bool:
+    """Whether the weights are those that the index names."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    from tests.training.model.parts import job, sharded, whole
+
+    norm = "model.norm.weight"
+    save_file({norm: torch.full((64,), 7.0)}, directory / "another.safetensors")
+    named = json.loads((directory / "model.safetensors.index.json").read_text())["weight_map"]
+    expected = load_file(directory / named[norm])[norm]
+    return torch.equal(whole(dict(sharded(job(weights=str(directory))).named_parameters())[norm]), expected)
+
+
+def test_a_file_that_the_index_does_not_name_is_left_alone(
+    published: dict[str, Path], tmp_path: Path
+) -> None:
+    shutil.copytree(published["mistral in files"], tmp_path / "weights")
+    assert together(beside_a_stray_file, 1, tmp_path / "weights") == [True]
+
+
+def test_a_file_that_the_index_names_and_that_is_missing_is_said(
+    published: dict[str, Path], tmp_path: Path
+) -> None:
+    shutil.copytree(published["mistral in files"], tmp_path / "weights")
+    lost = sorted((tmp_path / "weights").glob("*.safetensors"))[0]
+    lost.unlink()
+    (said,) = together(refusal, 1, tmp_path / "weights")
+    assert f"{lost.name} of model.safetensors.index.json is missing" in said
+
+
+def refusal(directory: Path) -> str:
+    from tests.training.model.parts import job, sharded
+    from training.model.weights import WeightsError
+
+    try:
+        sharded(job(weights=str(directory)))
+    except WeightsError as error:
+        return str(error)
+    return ""
 
 
 def test_other_tensors_than_the_models_are_refused(published: dict[str, Path]) -> None:
