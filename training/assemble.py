@@ -70,8 +70,8 @@ def reporter(
 def _rates(config: JobConfig, shape: Shape, device: torch.device, world: int) -> Rates:
     """What turns a step's time into tokens a second and utilisation."""
     found = device_named(torch.cuda.get_device_name(device)) if device.type == "cuda" else None
-    length = config.context_length
-    return Rates(world, length, flops_per_token(shape, length), found.peak_flops if found else None)
+    flops = functools.partial(flops_per_token, shape)
+    return Rates(world, config.context_length, flops, found.peak_flops if found else None)
 
 
 def _memory_gib(device: torch.device) -> float | None:

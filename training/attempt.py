@@ -71,7 +71,8 @@ def _count(attempt: Attempt) -> None:
     runstate.clear_failures(attempt.run_directory)
     before = runstate.read_state(attempt.run_directory)
     attempt.note(attempt=before.attempt + 1, step=before.step, checkpoint=before.checkpoint)
-    runstate.end_last_line(attempt.run_directory / "metrics.jsonl")
+    for name in ("metrics.jsonl", "validation.jsonl"):
+        runstate.end_last_line(attempt.run_directory / name)
     age = _age()
     path = attempt.run_directory / NAME
     attempt.phases.ledger = Ledger(path, attempt.state.attempt, attempt.state.job_id, time.time() - age)

@@ -44,11 +44,12 @@ def device_named(name: str) -> Device | None:
     return None
 
 
-def flops_per_token(shape: Shape, context_length: int) -> float:
-    """Operations for one token, forward and backward: 6 a parameter, and attention over the whole context.
+def flops_per_token(shape: Shape, document_length: float) -> float:
+    """Operations for one token, forward and backward: 6 a parameter, and attention over its whole document.
 
     As in the PaLM paper (arXiv 2204.02311, appendix B), so that utilisations can be compared: what causal
-    attention leaves out and what is computed again count as nothing gained or lost.
+    attention leaves out and what is computed again count as nothing gained or lost. Where documents are not
+    kept apart, the context is one.
     """
-    attention = 12 * shape.num_hidden_layers * shape.num_attention_heads * shape.head_dim * context_length
+    attention = 12 * shape.num_hidden_layers * shape.num_attention_heads * shape.head_dim * document_length
     return float(6 * shape.num_parameters + attention)

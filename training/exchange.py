@@ -7,8 +7,9 @@ ahead of the GPU. All ranks read the same answers at the same step, so what they
 from __future__ import annotations
 
 import math
+import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import torch
 import torch.distributed as dist
@@ -26,6 +27,8 @@ class Words:
     forward_s: float
     """Its own time in the layers' forward pass, by its last comparison window; 0 where not known."""
     data_wait_s: float
+    document_length: float
+    """See Batch."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,19 @@ class Answer:
     """What all ranks said about a step; lists are by rank."""
 
     step: int
+    arrived: float
+    """When, by time.perf_counter."""
     losses: list[float]
     grad_norm: float
     wishes: list[int]
     forward_s: list[float]
     data_wait_s: list[float]
+    document_lengths: list[float]
+
+    @property
+    def document_length(self) -> float:
+        """Mean over the ranks."""
+        return math.fsum(self.document_lengths) / len(self.document_lengths)
 
     @property
     def loss(self) -> float:
@@ -61,7 +72,7 @@ class Exchange:
 
     def send(self, step: int, loss: torch.Tensor, norm: torch.Tensor, words: Words) -> None:
         """Say what this rank knows of a step. A collective; returns before the answer is there."""
-        known = torch.tensor([words.wish, words.forward_s, words.data_wait_s], dtype=torch.float64)
+        known = torch.tensor(astuple(words), dtype=torch.float64)
         mine = torch.stack([loss.detach().double(), norm.detach().to(self._device).double()])
         mine = torch.cat([mine, put(known, self._device)])
         table = torch.empty(self._world * mine.numel(), dtype=torch.float64, device=self._device)
@@ -76,7 +87,7 @@ class Exchange:
             step, table, arrived = self._under_way.popleft()
             if arrived is not None:
                 arrived.synchronize()
-            answers.append(_answer(step, table.tolist()))
+            answers.append(_answer(step, time.perf_counter(), table.tolist()))
         return answers
 
     def tell(self, *numbers: int) -> list[list[int]]:
@@ -101,6 +112,6 @@ class Exchange:
         return home, arrived
 
 
-def _answer(step: int, rows: list[list[float]]) -> Answer:
-    losses, norms, wishes, forward_s, data_wait_s = (list(column) for column in zip(*rows, strict=True))
-    return Answer(step, losses, norms[0], [int(wish) for wish in wishes], forward_s, data_wait_s)
+def _answer(step: int, arrived: float, rows: list[list[float]]) -> Answer:
+    losses, norms, wishes, *words = (list(column) for column in zip(*rows, strict=True))
+    return Answer(step, arrived, losses, norms[0], [int(wish) for wish in wishes], *words)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import timedelta
 
@@ -21,11 +20,10 @@ from training.assemble import first_values, reporter, sharded_model
 from training.attempt import Attempt
 from training.checkpoint.saving import Checkpoints, Position
 from training.config import JobConfig
-from training.data.batch import Batch
-from training.data.enough import check_suffices, left_over
 from training.data.opening import open_samples
 from training.evaluate import evaluate
-from training.exchange import Answer, Exchange, Words
+from training.exchange import Exchange, Words
+from training.feed import Feed
 from training.metrics.sinks import open_sinks
 from training.model.build import layers
 from training.model.documents import has_flash
@@ -56,10 +54,7 @@ class Trainer:
         self.exchange = Exchange(device, late=device.type == "cuda")
         self.position = Position()
         self.reporter = reporter(config, attempt, self.chosen.shape, device, self.world, self.log)
-        self._work: dict[int, Work] = {}
-        self._answers: list[Answer] = []
         self._timeouts_are_short = False
-        self._data_s = 0.0  # seconds spent waiting for data, until the end of the step before
 
     def run(self) -> str:
         """Train to the end or until told to stop. Returns the final status, done or preempted."""
@@ -104,28 +99,25 @@ class Trainer:
         """Whether the steps or the epochs are used up; a last batch that would not be full is not begun."""
         if self.position.step >= self.config.num_steps:
             return True
-        with self.phases.within("data"):
-            return not self.samples.holds(
-                self.position.samples + self._samples_per_step, self.config.num_epochs
-            )
+        return not self.feed.holds_a_step(self.position.samples)
 
     def step(self) -> None:
         """One optimizer step of all ranks."""
         self.phases.enter("step")
-        began, had_waited = time.perf_counter(), self.phases.seconds["data"]
-        lr = learning_rate(self.position.step + 1, self.config)
-        loss, norm = self.stepper.step(self._batches(), self.config.gradient_accumulation, lr)
-        before = self.position
-        samples = before.samples + self._samples_per_step
+        began = time.perf_counter()
+        before, each = self.position, self.feed.per_step
+        lr = learning_rate(before.step + 1, self.config)
+        batches = self.feed.batches(before.samples)
+        loss, norm = self.stepper.step(batches, self.config.gradient_accumulation, lr)
+        samples = before.samples + each
         self.position = Position(before.step + 1, samples * self.config.context_length, samples)
-        waited = self.phases.seconds["data"] - self._data_s
-        self.exchange.send(self.position.step, loss, norm, self._words(waited))
-        self._answers = self.exchange.receive()
-        self._finish_step(lr, time.perf_counter() - began, had_waited - self._data_s)
+        self.exchange.send(self.position.step, loss, norm, self._words())
+        self.reporter.expect(Work(self.position.step, self.position.tokens, each, lr, self.feed.asked))
+        self._finish_step(began)
 
     def after_step(self) -> Stop | None:
-        """Report, and evaluate and save where it is time; whether to stop now."""
-        stop = self._hear_these(self._answers)
+        """Evaluate and save where it is time; whether to stop now."""
+        stop = self.reporter.stop
         self.saves.hear()
         step = self.position.step
         if self.config.validate_every and step % self.config.validate_every == 0:
@@ -137,16 +129,15 @@ class Trainer:
 
     def leave(self, stop: Stop | None) -> str:
         """Save, wait until it is committed, and say how it ended."""
-        self._hear(everything=True)
+        self._hear_everything()
         if self.position.step > 0:
             self._save()
             self.saves.finish()
         self.phases.enter("end")
         status = runstate.DONE if stop is None else runstate.PREEMPTED
         reason, by = (stop.reason, stop.by) if stop else ("", "")
-        if stop is None and (left := left_over(self.samples, self.position.samples, self.config.num_epochs)):
-            if left < self._samples_per_step:
-                self.log(f"{left} samples of the last epoch do not fill a step of {self._samples_per_step}")
+        if stop is None and (left := self.feed.left_over(self.position.samples)):
+            self.log(left)
         self.attempt.note(status=status, reason=reason, stopped_by=by)
         self.log(f"Training {status} at step {self.position.step}" + (f": {reason}" if reason else ""))
         self.reporter.close(status)
@@ -158,57 +149,36 @@ class Trainer:
             with contextlib.suppress(OSError):  # a log on a full disk must not end the run
                 print(message, flush=True)
 
-    @property
-    def _samples_per_step(self) -> int:
-        return self.config.train_batch_size * self.config.gradient_accumulation * self.world
-
-    def _batches(self) -> Iterator[Batch]:
-        """This rank's batches of one step; more ranks instead of more batches would read the same samples."""
-        size = self.config.train_batch_size
-        for number in range(self.config.gradient_accumulation):
-            used = self.position.samples + number * size * self.world
-            with self.phases.within("data"):
-                batch = self.samples.batch(used, size, self.rank, self.world)
-            yield batch
-
-    def _words(self, data_wait_s: float) -> Words:
+    def _words(self) -> Words:
         every = self.config.compare_every
         is_last = every and self.position.step % every == 0
         forward_s = self.timer.take() / every if is_last else 0.0
-        return Words(self._wish(), forward_s, data_wait_s)
+        return Words(self._wish(), forward_s, self.feed.waited, self.feed.document_length)
 
     def _wish(self) -> int:
         """What this rank wishes, a number of training.stop."""
         return self.attempt.wish.number(self.phases.limits.to_leave)
 
-    def _finish_step(self, lr: float, seconds: float, waited_before: float) -> None:
-        """What a step took counts from when its data was asked for; limits follow from the work alone."""
-        step, tokens = self.position.step, self.position.tokens
-        self._work[step] = Work(step, tokens, self._samples_per_step, lr, waited_before + seconds)
-        self.phases.reached(step, seconds)
-        self._data_s = self.phases.seconds["data"]
+    def _finish_step(self, began: float) -> None:
+        """Report what is known by now; limits follow from the work alone, without waiting for data."""
+        answers = self.exchange.receive()
+        self.phases.reached(self.position.step, time.perf_counter() - began)
         if not self._timeouts_are_short:
             self._shorten_timeouts()
+        self.reporter.hear(answers)
 
-    def _hear(self, *, everything: bool) -> Stop | None:
-        return self._hear_these(self.exchange.receive(everything=everything))
-
-    def _hear_these(self, answers: list[Answer]) -> Stop | None:
-        """Report steps whose answers have come. Raises NonFiniteError."""
-        stop = None
-        for answer in answers:
-            self.reporter.step(self._work.pop(answer.step), answer)
-            stop = stop or answer.stop
-        return stop
+    def _hear_everything(self) -> None:
+        """Wait for the last step and report it, so that what follows is not counted as its time."""
+        self.reporter.hear(self.exchange.receive(everything=True))
 
     def _told_to_stop(self) -> Stop | None:
         return self.exchange.agree(self._wish())
 
     def _evaluate(self, num_batches: int | None = None) -> Stop | None:
         """Loss on text that is not trained on; cut short, and not reported, when told to stop."""
+        self._hear_everything()
         with self.phases.within("evaluate"):
-            count = num_batches or self.config.validate_batches
-            batches = self.samples.validation(self.config.val_batch_size, count, self.rank, self.world)
+            batches = self.feed.validation(num_batches or self.config.validate_batches)
             loss, stop = evaluate(self.stepper, batches, self._sign_of_life)
         if stop is None:
             self.reporter.evaluated(self.position.step, loss)
@@ -226,15 +196,16 @@ class Trainer:
         """Begin a checkpoint of the present position, unless there is one. What is saved is known good."""
         if self.checkpoints.last_step == self.position.step:
             return
-        self._hear(everything=True)
+        self._hear_everything()
         self.saves.begin(self.model, self.optimizer, self.position, self.device)
 
     def _open_data(self) -> None:
         """Returns once there is data for the first step. Raises DataError."""
         wait = Together(self.exchange, self._wish, self.phases, self.log)
-        self.samples = open_samples(self.config, self.attempt.directory, self.chosen.shape.vocab_size, wait)
-        check_suffices(self.samples, self._samples_per_step, self.config.num_epochs, self.world)
-        self.log(f"Data: {self.samples.description}")
+        samples = open_samples(self.config, self.attempt.directory, self.chosen.shape.vocab_size, wait)
+        self.feed = Feed(samples, self.config, self.rank, self.world, self.phases)
+        self.feed.check_suffices()
+        self.log(f"Data: {samples.description}")
 
     def _make(self) -> None:
         """The model, its optimizer, and what takes the steps."""

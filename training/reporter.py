@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from training.metrics.record import Record
 from training.metrics.sinks import Sink
 from training.phases import Phases
 from training.speed import Slow, slow_ranks
+from training.stop import Stop
 
 
 class NonFiniteError(JobError):
@@ -34,7 +35,8 @@ class Work:
     samples: int
     """Of this step, over all ranks."""
     lr: float
-    seconds: float
+    began: float
+    """When, by time.perf_counter."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Rates:
 
     world: int
     context_length: int
-    flops_per_token: float
+    flops_per_token: Callable[[float], float]
+    """By the length of the documents that the tokens stand in."""
     peak_flops: float | None
     """Of one device; None where it is not known."""
 
@@ -63,25 +66,48 @@ class Reporter:
     """Whether this is the first rank."""
     memory_gib: Callable[[], float | None]
     sinks: Sequence[Sink] = ()
+    stop: Stop | None = None
+    """What the ranks wished, as far as it was heard."""
     _slow: list[Slow] = field(default_factory=list)
+    _under_way: dict[int, Work] = field(default_factory=dict)
+    _heard: float = 0.0
 
-    def step(self, work: Work, answer: Answer) -> None:
-        """Check and report one step. Raises NonFiniteError, naming step and ranks."""
+    def expect(self, work: Work) -> None:
+        """A step whose answer is under way."""
+        self._under_way[work.step] = work
+
+    def hear(self, answers: Iterable[Answer]) -> None:
+        """Report the steps whose answers have come. Raises NonFiniteError, naming step and ranks.
+
+        A step lasts until its answer comes, from its beginning or, where it began before the GPU was done
+        with the one before, from that one's answer.
+        """
+        for answer in answers:
+            work = self._under_way.pop(answer.step)
+            seconds = answer.arrived - max(work.began, self._heard)
+            self._heard = answer.arrived
+            self.stop = self.stop or answer.stop
+            self._step(work, answer, seconds)
+
+    def _step(self, work: Work, answer: Answer, seconds: float) -> None:
         check_finite(answer)
         if self.compare_every and answer.step % self.compare_every == 0:
             self._compare(answer)
         if not self.writes:
             return
-        record = self._record(work, answer)
+        record = self._record(work, answer, seconds)
         runstate.append_line(self.run_directory / "metrics.jsonl", record.values())
         for sink in self.sinks:
             sink.step(record, self.phases.seconds)
         if (record.step - 1) % self.log_every == 0:
-            self._log_step(record, work.samples / work.seconds)
+            self._log_step(record, work.samples / seconds)
 
     def evaluated(self, step: int, loss: float) -> None:
         """Report the loss on validation text; before the first step `step` is 0."""
         self.log(f"Batch {step - 1} Validation loss: {loss:.5f}" if step else f"First validation: {loss:.5f}")
+        if self.writes:
+            line = {"attempt": self.attempt, "step": step, "loss": loss, "t": time.time()}
+            runstate.append_line(self.run_directory / "validation.jsonl", line)
         for sink in self.sinks:
             sink.evaluated(step, loss)
 
@@ -90,10 +116,11 @@ class Reporter:
         for sink in self.sinks:
             sink.close(status)
 
-    def _record(self, work: Work, answer: Answer) -> Record:
+    def _record(self, work: Work, answer: Answer, seconds: float) -> Record:
         rates = self.rates
-        tokens_per_s = work.samples * rates.context_length / work.seconds
+        tokens_per_s = work.samples * rates.context_length / seconds
         each = tokens_per_s / rates.world
+        done = each * rates.flops_per_token(answer.document_length)
         return Record(
             attempt=self.attempt,
             step=work.step,
@@ -103,9 +130,9 @@ class Reporter:
             lr=work.lr,
             tokens_per_s=tokens_per_s,
             tokens_per_s_per_gpu=each,
-            mfu=rates.flops_per_token * each / rates.peak_flops if rates.peak_flops else None,
+            mfu=done / rates.peak_flops if rates.peak_flops else None,
             data_wait_s=max(answer.data_wait_s),
-            step_s=work.seconds,
+            step_s=seconds,
             memory_gib=self.memory_gib(),
             slow_ranks=[slow.rank for slow in self._slow],
             t=time.time(),

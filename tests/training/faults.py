@@ -210,6 +210,47 @@ def answers_one_step_late(rank: int) -> None:
     Exchange.__init__ = late  # type: ignore[method-assign]  # a fake in its place
 
 
+def a_late_device(rank: int) -> None:
+    """As on a GPU whose steps take a second, by a clock that nothing else moves: launching one takes a tenth,
+    and its answer is read a step later. An evaluation and a save wait for the GPU and take ten seconds."""
+    from types import SimpleNamespace
+
+    from training import evaluate, exchange, feed, loop, saves, step
+
+    answers_one_step_late(rank)
+    now, free = [100.0], [0.0]
+
+    class Event:
+        def __init__(self) -> None:
+            self.done = free[0]
+
+        def synchronize(self) -> None:
+            now[0] = max(now[0], self.done)
+
+    def launching(original: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            now[0] += 0.1
+            free[0] = max(now[0], free[0]) + 1.0
+            return original(*arguments)
+
+        return run
+
+    def waiting(original: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            now[0] = max(now[0], free[0]) + 10.0
+            return original(*arguments)
+
+        return run
+
+    clock: Any = SimpleNamespace(perf_counter=lambda: now[0])
+    for module in (exchange, feed, loop):
+        setattr(module, "time", clock)  # noqa: B010  # in these modules only
+    setattr(loop, "evaluate", waiting(evaluate.evaluate))  # noqa: B010
+    saves.Saves.begin = waiting(saves.Saves.begin)  # type: ignore[method-assign]  # fakes in their places
+    step.Stepper.step = launching(step.Stepper.step)  # type: ignore[method-assign]
+    setattr(exchange.Exchange, "_brought_back", lambda _, table: (table, Event()))  # noqa: B010
+
+
 def noting_memory(rank: int) -> None:
     """Print memory in KiB, threads and children of the process after each evaluation."""
     from training import loop

@@ -152,8 +152,8 @@ def test_every_rank_has_the_same_answer_whenever_it_asks(asked: int) -> None:
 def test_validation_is_the_same_each_time_and_never_trained_on() -> None:
     for samples in (growing(), shipped(64, 7)):
         samples.holds(10_000_000, 1)
-        kept = {row.tobytes() for row in rows(samples.validation(3, 200, 0, 1))}
-        assert kept == {row.tobytes() for row in rows(samples.validation(1, 700, 0, 1))}
+        kept = {row.tobytes() for row in validated(samples, 3, 200)}
+        assert kept == {row.tobytes() for row in validated(samples, 1, 700)}
         trained = {row.tobytes() for row in rows([samples.batch(0, samples.num_samples or 0, 0, 1)])}
         assert len(kept) == samples.num_validation or isinstance(samples._stream, Documents)
         assert not kept & trained or isinstance(samples._stream, Documents)
@@ -163,21 +163,44 @@ def rows(batches: object) -> list[Ints]:
     return [row for batch in batches for row in batch.ids]  # type: ignore[attr-defined]
 
 
+def validated(samples: Samples, size: int, count: int, rank: int = 0, world: int = 1) -> list[Ints]:
+    """The rows that count in a rank's part of a validation."""
+    found = samples.validation(size, count, rank, world)
+    return [row for batch, rows in found for row in batch.ids[:rows]]
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("world", [1, 2, 5, 40])
+def test_each_validation_sample_counts_once_on_any_number_of_ranks(size: int, world: int) -> None:
+    samples = shipped(64, 7)
+    kept = samples.num_validation = 23
+    found = [row.tobytes() for rank in range(world) for row in validated(samples, size, 1000, rank, world)]
+    assert len(found) == len(set(found)) == kept
+    assert set(found) == {row.tobytes() for row in validated(samples, 1, 1000)}
+    batches = {len(list(samples.validation(size, 1000, rank, world))) for rank in range(world)}
+    assert len(batches) == 1, "each is a collective"
+
+
+def test_a_validation_is_as_long_as_it_is_told() -> None:
+    samples = shipped(64, 7)
+    assert [len(validated(samples, 2, 3, rank, 2)) for rank in (0, 1)] == [6, 6]
+
+
 def test_validation_of_a_growing_stream_is_its_beginning() -> None:
     samples = growing()
-    first = [row.tolist() for row in rows(samples.validation(1, 2, 0, 1))]
+    first = [row.tolist() for row in validated(samples, 1, 2)]
     stream = Documents(GROWING[0])
     assert first == [stream.tokens(0, 9).tolist(), stream.tokens(8, 17).tolist()]
     samples.holds(10_000, 1)
     assert samples._first == 2  # training begins behind it
-    assert [row.tolist() for row in rows(samples.validation(1, 2, 0, 1))] == first
+    assert [row.tolist() for row in validated(samples, 1, 2)] == first
 
 
 def test_every_token_is_predicted_once(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(bytes(range(101)))
     samples = Samples(ByteText(tmp_path / "text"), Cut(length=10, seed=1, window=None))
     found = [samples.batch(i, 1, 0, 1).ids[0].tolist() for i in range(samples.num_samples or 0)]
-    found += [row.tolist() for row in rows(samples.validation(1, 1, 0, 1))]
+    found += [row.tolist() for row in validated(samples, 1, 1)]
     assert sorted(token for row in found for token in row[1:]) == list(range(1, 101))
     assert all(row == list(range(row[0], row[0] + 11)) for row in found)
 

@@ -208,28 +208,56 @@ def test_a_place_that_fails_does_not_end_the_run(capsys: pytest.CaptureFixture[s
     assert said == "MLflow gets no more figures: ConnectionError: no route to the server\n"
 
 
-def reported(tmp_path: Path, peak: float | None, **changes: Any) -> tuple[dict[str, Any], list[str]]:
+def reported(tmp_path: Path, peak: float | None) -> tuple[dict[str, Any], list[str]]:
     """The metrics' line and the log's of one step."""
     lines: list[str] = []
-    answer = Answer(3, [2.0, 3.0], 1.5, [0, 0], [0.0, 0.0], [0.1, 0.2])
-    rates = Rates(2, 1024, 6e9, peak)
+    answer = Answer(3, 12.0, [2.0, 3.0], 1.5, [0, 0], [0.0, 0.0], [0.1, 0.2], [300.0, 500.0])
+    rates = Rates(2, 1024, lambda length: 6e9 + 1e6 * length, peak)
     phases = Phases(Limits(1, 1, 1))
     reporter = Reporter(tmp_path, 1, rates, 1, 0, phases, lines.append, True, lambda: 70.0)
-    reporter.step(Work(3, 12 * 1024, 4, 1e-4, 2.0), answer)
+    reporter.expect(Work(3, 12 * 1024, 4, 1e-4, 10.0))
+    reporter.hear([answer])
     return json.loads((tmp_path / "metrics.jsonl").read_text()), lines
 
 
 def test_utilisation_is_the_models_arithmetic_over_the_devices_peak(tmp_path: Path) -> None:
     line, said = reported(tmp_path, 312e12)
     assert line["tokens_per_s"] == 4 * 1024 / 2 and line["tokens_per_s_per_gpu"] == 1024
-    assert line["mfu"] == pytest.approx(6e9 * 1024 / 312e12)
+    assert line["mfu"] == pytest.approx((6e9 + 1e6 * 400) * 1024 / 312e12), "documents of 400 tokens"
     assert (line["loss"], line["data_wait_s"], line["memory_gib"]) == (2.5, 0.2, 70.0)
     assert said == [
         "Batch 2 Loss: 2.50000, Speed: 2.00 samples/sec, lr: 0.000100",
-        "Step 3: 1024 tokens/s per GPU, MFU 2.0%, data wait 0.200 s, gradient norm 1.5000",
+        "Step 3: 1024 tokens/s per GPU, MFU 2.1%, data wait 0.200 s, gradient norm 1.5000",
     ]
 
 
 def test_where_the_peak_is_not_known_there_is_no_utilisation(tmp_path: Path) -> None:
     line, said = reported(tmp_path, None)
     assert line["mfu"] is None and "MFU unknown" in said[1]
+
+
+def test_every_evaluation_has_a_line(finished: Path) -> None:
+    lines = [json.loads(line) for line in (finished / "run" / "validation.jsonl").read_text().splitlines()]
+    assert [(line["attempt"], line["step"]) for line in lines] == [(1, 0), (1, 6), (1, 12)]
+    said = [f"Batch {line['step'] - 1} Validation loss: {line['loss']:.5f}" for line in lines[1:]]
+    assert [line for line in ranks.log(finished).splitlines() if "Validation loss" in line] == said
+
+
+def test_a_step_takes_as_long_on_a_late_device_after_a_save_and_an_evaluation(tmp_path: Path) -> None:
+    """Each takes a second there, a tenth more where it begins with nothing under way."""
+    directory = write_job(tmp_path, validate_every=3)
+    assert ranks.train(directory, 1, "a_late_device") == [0], ranks.log(directory)
+    found = {step: line["step_s"] for step, line in ranks.metrics(directory).items()}
+    drained = [1, 4, 5, 7, 9, 10]  # after the start, an evaluation or a save
+    assert found == pytest.approx({step: 1.1 if step in drained else 1.0 for step in range(1, 13)})
+
+
+def test_utilisation_counts_attention_inside_documents_only() -> None:
+    import numpy as np
+
+    from training.data.batch import Batch
+
+    ids = np.zeros((1, 9), dtype=np.int64)
+    assert Batch(ids, None).document_length == 8
+    positions = np.array([[0, 1, 2, 3, 4, 5, 0, 1]])
+    assert Batch(ids, positions).document_length == (6 * 6 + 2 * 2) / 8

@@ -69,7 +69,11 @@ def pinned(positions: Any) -> int:
     tensor: Any = torch.Tensor
 
     def noting(way: str) -> Any:
-        return lambda self, *_where, **how: (ways.append(f"{way} {how}"), self)[1]
+        def run(self: Any, *_where: Any, **how: Any) -> Any:
+            ways.append(f"{way} {how}")
+            return self
+
+        return run
 
     tensor.pin_memory, tensor.to = noting("pinned"), noting("copied")
     keep_apart(positions, torch.device("cuda"), flash=True, compiled=False)

@@ -28,7 +28,7 @@ class RunSettings:
     validate_every: Whole = 500
     """Steps between two validations; 0 turns validation off."""
     validate_batches: Count = 10
-    """Batches per rank and validation."""
+    """Batches per rank and validation, as far as there are samples: each is read once."""
     init_timeout_seconds: Count = 1_800
     """How long ranks wait for each other until the first step is done."""
     step_timeout_seconds: Count = 300

@@ -52,6 +52,13 @@ class Batch:
     ids: Ints
     positions: Ints | None
 
+    @property
+    def document_length(self) -> float:
+        """Mean, over the tokens that are read, of the length that each one's document has in its row."""
+        if self.positions is None:
+            return float(self.ids.shape[1] - 1)
+        return 2 * float(self.positions.mean()) + 1  # since positions up to n - 1 add up to n (n - 1) / 2
+
 
 def cut(stream: Stream, numbers: Iterable[int], length: int, masking: bool) -> Batch:
     """Rows by number: row n begins at token n * length; neighbours share a token, so that each token is

@@ -120,13 +120,21 @@ class Samples:
         epoch, place = (0, index) if known is None else divmod(index, known)
         return self._order.at(epoch, place, known)
 
-    def validation(self, batch_size: int, num_batches: int, rank: int, world: int) -> Iterator[Batch]:
-        """The same validation batches each time; they start again when there are fewer than asked for."""
-        for batch in range(num_batches):
-            first = (batch * world + rank) * batch_size
-            numbers = [self._first_validation + (first + i) % self.num_validation for i in range(batch_size)]
-            self._wait_for(self.num_validation)
-            yield cut(self._stream, numbers, self._how.length, self._how.masking)
+    def validation(
+        self, batch_size: int, num_batches: int, rank: int, world: int
+    ) -> Iterator[tuple[Batch, int]]:
+        """A rank's part of the validation, the same each time: batches, and how many rows of each count.
+
+        Each sample counts once, whatever the number of ranks. All have equally many batches; one that has
+        no sample left for its last batch reads a row that does not count.
+        """
+        wanted = min(num_batches * batch_size * world, self.num_validation)
+        self._wait_for(self.num_validation)
+        for begin in range(0, wanted, batch_size * world):
+            first = begin + rank * batch_size
+            numbers = range(first, min(first + batch_size, wanted))
+            rows = [self._first_validation + number for number in numbers or [0]]
+            yield cut(self._stream, rows, self._how.length, self._how.masking), len(numbers)
 
     @property
     def description(self) -> str:
