@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -308,6 +309,25 @@ def test_a_broken_source_is_tried_again(described: Described, monkeypatch: pytes
     assert content(described.index) == whole and len(waited) == 3
 
 
+class Damaged(corpus.Rows):
+    """Rows of a file whose content is not what its name says, from the second shard on."""
+
+    def __iter__(self) -> Any:
+        yield from list(super().__iter__())[:100]
+        raise UnicodeDecodeError("utf-8", b"caf\xe9", 3, 4, "unexpected end of data")
+
+
+def test_a_file_that_is_damaged_further_on_is_told_at_once(
+    described: Described, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "open_rows", lambda _described, _revision: Damaged(TEXTS))
+    waited: list[float] = []
+    with pytest.raises(DataError, match=r"cannot be read: UnicodeDecodeError: .*\n  hint: mend the file"):
+        Writer(described, 384, wait=waited.append).run()
+    assert not waited
+    assert state.committed(described.index)
+
+
 def test_a_source_left_broken_is_given_up(described: Described, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "open_rows", lambda _described, _revision: Failing(TEXTS))
     monkeypatch.setattr(Failing, "left", 1000)
@@ -422,3 +442,14 @@ def test_samples_of_an_index_are_those_of_the_stream(described: Described) -> No
         begins = [0, *np.flatnonzero(ids[:31] == 256) + 1]
         assert batch.positions is not None
         assert np.flatnonzero(batch.positions[row] == 0).tolist() == begins
+
+
+def test_a_writer_that_fails_while_its_rank_lives_ends_with_its_own_words() -> None:
+    code = "from training.data.process import serve_parent; serve_parent(); raise RuntimeError('mine')"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=-1, stderr=-1, cwd=Path(__file__).parents[2], text=True
+    ) as process:
+        assert process.stderr
+        said = process.stderr.read()
+        assert process.wait() == 1
+    assert said.endswith("RuntimeError: mine\n")

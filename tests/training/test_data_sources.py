@@ -247,6 +247,33 @@ MISTAKES: dict[str, tuple[dict[str, object], str]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "cannot be read: StopIteration"),
+        (b'{"text": "broken\n', "cannot be read: "),
+        (b'{"text": {"en": "x"}}\n', "holds dict and not text\n  hint: give a dataset with a column of text"),
+    ],
+)
+def test_a_file_that_is_none_is_one_error(content: bytes, words: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(content)
+    assert words in ranks.call(said_of, tmp_path)
+
+
+def said_of(directory: Path) -> str:
+    from training.config import parse
+    from training.data import sources
+    from training.data.described import describe
+    from training.data.errors import DataError
+
+    described = describe(parse({"preset": "tiny", "context_length": 32, "dataset": "./a.jsonl"}), directory)
+    try:
+        sources.check_column(sources.open_rows(described, "x"), described)
+    except DataError as error:
+        return str(error)
+    return "nothing"
+
+
 @pytest.fixture(scope="module")
 def told(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     jobs: dict[str, dict[str, object]] = {"busy": {}}

@@ -54,7 +54,7 @@ def serve_parent() -> None:
     """Leave the processor to training, and leave at once when the rank that started this process is gone."""
 
     def watch() -> None:
-        sys.stdin.buffer.read()
+        os.read(sys.stdin.fileno(), 1)  # without Python's buffer, whose lock would abort an exit
         os._exit(0)
 
     os.nice(10)

@@ -70,7 +70,10 @@ def open_rows(described: Described, revision: str) -> Any:
     kind, files = data_files(described.path)
     names = [str(file) for file in files]
     how: dict[str, Any] = {"sample_by": "document"} if kind == "text" else {}
-    return datasets.load_dataset(kind, data_files=names, split="train", streaming=True, **how)
+    try:
+        return datasets.load_dataset(kind, data_files=names, split="train", streaming=True, **how)
+    except Exception as error:  # of the library's readers, which look into the first file
+        raise unreadable(described, error) from None
 
 
 def _open_on_hub(described: Described, revision: str) -> Any:
@@ -96,11 +99,16 @@ def check_column(rows: Any, described: Described) -> None:
     except Exception as error:  # of the library's readers, or of the hub
         if described.path is None:
             raise _no_answer(f"dataset: {described.dataset}", error) from None
-        text = " ".join(str(error).split())[:300]
-        raise DataError(f"dataset: {described.dataset} cannot be read: {text}", "mend the file") from None
+        raise unreadable(described, error) from None
     if first is None:
         raise DataError(f"dataset: {described.dataset} has no rows", "give another dataset")
     text_of(first, described.column)
+
+
+def unreadable(described: Described, error: Exception) -> DataError:
+    """The error for a file whose content is not what its name says."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return DataError(f"dataset: {described.dataset} cannot be read: {text}", "mend the file, or take it away")
 
 
 def text_of(row: dict[str, Any], column: str) -> str:
@@ -112,7 +120,8 @@ def text_of(row: dict[str, Any], column: str) -> str:
         return ""
     if not isinstance(text, str):
         found = f"text_column: column {column!r} holds {type(text).__name__} and not text"
-        raise DataError(found, "use one of " + ", ".join(name for name in row if isinstance(row[name], str)))
+        others = ", ".join(name for name in row if isinstance(row[name], str))
+        raise DataError(found, f"use one of {others}" if others else "give a dataset with a column of text")
     return text
 
 

@@ -126,6 +126,8 @@ class Writer:
             except DataError:
                 raise
             except Exception as error:  # of the library, the hub or the network
+                if self.described.path is not None and not isinstance(error, OSError):
+                    raise sources.unreadable(self.described, error) from None  # no second try changes a file
                 tries = 1 if len(state.committed(self.directory)) > before else tries + 1
                 self._try_again(error, tries)
 
