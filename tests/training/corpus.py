@@ -45,7 +45,8 @@ def tokenizer(directory: Path, *, suffix: bool = False) -> Path:
     made.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>" if suffix else "<s> $A", special_tokens=[("<s>", 0), ("</s>", 1)]
     )
-    made.enable_truncation(16)  # as a file may carry it; training must not obey
+    made.enable_truncation(16)  # as a file may carry them; training must not obey
+    made.enable_padding(length=400)
     directory.mkdir(parents=True, exist_ok=True)
     made.save(str(directory / "tokenizer.json"))
     (directory / "tokenizer_config.json").write_text('{"bos_token": "<s>", "eos_token": {"content": "</s>"}}')

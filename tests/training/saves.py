@@ -310,7 +310,20 @@ def never_copied(rank: int) -> None:
 
     original = Copier.start
     _put(Copier, "start", lambda self, found: original(self, found) if found.content.step == 2 else None)
-    _put(Copier, "finish", lambda self, found: None)
+    _put(Copier, "finish", lambda self, newest: None)
+
+
+def slow_copying(rank: int) -> None:
+    """Copying a file takes until more steps are saved."""
+    from training.checkpoint import transfer
+
+    original = transfer.copy
+
+    def copy(*arguments: Any) -> None:
+        time.sleep(0.5)
+        original(*arguments)
+
+    _put(transfer, "copy", copy)
 
 
 def no_room_to_copy(rank: int) -> None:

@@ -134,6 +134,36 @@ def test_killed_while_copying_it_goes_on_from_the_nodes(tmp_path: Path, undistur
     assert not [name for name in names(tmp_path / "job" / "checkpoints") if name.startswith(".")]
 
 
+def test_what_was_on_the_nodes_only_is_copied_by_an_attempt_without_a_step(place: Path) -> None:
+    result = good(dataclasses.replace(on_nodes(place, "ab"), steps=4), 2)
+    assert not result.losses
+    assert "step-00000004" in names(place / "job" / "checkpoints")
+
+
+def test_what_the_run_does_not_go_on_from_leaves_the_nodes(place: Path) -> None:
+    shutil.rmtree(place / "b")
+    good(dataclasses.replace(on_nodes(place, "ab"), steps=3), 2)
+    assert names(node(place, "a")) == ["step-00000002"]
+
+
+def test_a_step_that_the_nodes_remember_differently_is_none(place: Path, undisturbed: saves.Result) -> None:
+    """Parts of two lives of a run do not make a checkpoint."""
+    path = node(place, "b") / "step-00000004" / manifest.NAME
+    other = dataclasses.replace(manifest.read(path.parent), tokens=99)
+    path.write_text(manifest.sealed(dataclasses.asdict(other)))
+    result = good(on_nodes(place, "ab"), 2)
+    assert result.loaded == str(node(place, "a") / "step-00000002")
+    assert result.losses == after(undisturbed, 2)
+
+
+def test_what_is_being_copied_stays_on_the_nodes_and_the_shared_directory_is_pruned(tmp_path: Path) -> None:
+    run = dataclasses.replace(on_nodes(tmp_path, "ab"), steps=16, change="slow_copying")
+    result = good(run, 2)
+    assert "on the nodes only" not in result.text
+    assert result.text.count("Checkpoint copied to") > 1
+    assert len(list((tmp_path / "job" / "checkpoints").glob("step-*"))) == 2
+
+
 def test_no_room_for_the_copy_is_said_and_ends_badly_only_at_the_end(tmp_path: Path) -> None:
     run = dataclasses.replace(on_nodes(tmp_path, "ab"), steps=6, change="no_room_to_copy")
     for result in train(run, 2):

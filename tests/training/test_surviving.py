@@ -41,6 +41,28 @@ def test_without_the_check_it_would_be_saved(tmp_path: Path) -> None:
     assert (directory / "checkpoints" / "step-00000012").exists()
 
 
+def test_a_gradient_that_is_no_number_ends_the_run_though_the_loss_is_one() -> None:
+    assert (
+        ranks.call(checked, float("inf"))
+        == "step 3: the gradient's norm is inf, the loss finite on every rank"
+    )
+    assert ranks.call(checked, 1.0) == "good"
+
+
+def checked(norm: float) -> str:
+    from types import SimpleNamespace
+    from typing import Any
+
+    from training.reporter import NonFiniteError, check_finite
+
+    answer: Any = SimpleNamespace(step=3, losses=[1.0, 2.0], grad_norm=norm)
+    try:
+        check_finite(answer)
+    except NonFiniteError as error:
+        return str(error)
+    return "good"
+
+
 def test_a_slow_rank_is_named(tmp_path: Path) -> None:
     directory = write_job(tmp_path, compare_every=6, validate_every=0)
     assert ranks.train(directory, 2, "rank_1_slow") == [0, 0]

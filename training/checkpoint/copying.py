@@ -30,6 +30,7 @@ class Copier:
         self.copied: int | None = None
         """Step of the last one copied."""
         self.trouble: str | None = None
+        self._from_nodes: Found | None = None
 
     @property
     def idle(self) -> bool:
@@ -40,6 +41,7 @@ class Copier:
         """The run goes on from this checkpoint: it stays, and is copied if it was found on the nodes."""
         self._target.verified = found.content.step
         if on_nodes:
+            self._from_nodes = found
             self.start(found)
 
     def start(self, found: Found) -> threading.Thread:
@@ -49,8 +51,14 @@ class Copier:
         self._thread.start()
         return self._thread
 
-    def finish(self, found: Found) -> None:
-        """Wait until a checkpoint, the newest, is copied. Raises CheckpointError if it cannot be."""
+    def finish(self, newest: Found | None) -> None:
+        """Wait until the newest checkpoint of this attempt is copied, or without one what it went on from.
+
+        Raises CheckpointError if it cannot be.
+        """
+        found = newest or self._from_nodes
+        if found is None:
+            return
         if self._thread:
             self._thread.join()
         if self.copied != found.content.step:

@@ -161,8 +161,8 @@ class Checkpoints:
         self._settle()
         if self._failures:
             raise CheckpointError("the last checkpoint could not be saved; see the log")
-        if self._copier and self._newest:
-            self._copier.finish(Found(self._newest.path, self._newest.content))
+        if self._copier:
+            self._copier.finish(Found(self._newest.path, self._newest.content) if self._newest else None)
         news, self._news = self._news, []
         return news[-1] if news else None
 
