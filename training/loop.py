@@ -62,6 +62,7 @@ class Trainer:
             return self.leave(self._until_the_end())
         except Exception:
             self.saves.let_end()
+            self.reporter.close(runstate.FAILED)
             raise
 
     def _until_the_end(self) -> Stop | None:

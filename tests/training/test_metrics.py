@@ -106,6 +106,28 @@ def test_names_have_units_and_one_type_each(tmp_path: Path) -> None:
     assert [path.suffix for path in tmp_path.iterdir()] == [".prom"], "nothing half written is left"
 
 
+def test_a_folder_that_takes_nothing_is_said_once_and_ends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training.metrics.prometheus._EVERY_SECONDS", 0.0)
+    (tmp_path / "taken").touch()
+    textfile = Textfile(tmp_path / "taken", "job", "")
+    textfile.step(record(), {})
+    textfile.step(record(step=8), {})
+    assert capsys.readouterr().err.count("Prometheus gets no figures: ") == 1
+    (tmp_path / "taken").unlink()
+    textfile.close("failed")
+    assert samples(tmp_path / "taken" / "unbroken_training_job.prom")["step"] == {'job="job"': "8"}
+
+
+def test_an_attempt_that_fails_by_itself_is_said_to_have_ended(tmp_path: Path) -> None:
+    directory = write_job(tmp_path, validate_every=0)
+    env = {"UNBROKEN_TEXTFILE_DIRECTORY": str(directory / "textfile"), "SLURM_JOB_ID": "17"}
+    assert ranks.train(directory, 2, "not_a_number_on_rank_1", env=env) == [1, 1]
+    found = samples(directory / "textfile" / "unbroken_training_17.prom")
+    assert set(found["running"].values()) == {"0"} and set(found["step"].values()) == {"6"}
+
+
 def test_the_file_is_not_written_at_every_step(tmp_path: Path) -> None:
     textfile = Textfile(tmp_path, "job", "")
     textfile.step(record(), {})

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from training.console import tell
 from training.metrics.record import Record
 
 _EVERY_SECONDS = 5.0
@@ -39,12 +40,12 @@ class Textfile:
     """One job's file. Labels: job, the name of the job directory; job_id, Slurm's, where there is one."""
 
     def __init__(self, directory: Path, job: str, job_id: str) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
         self._path = directory / f"unbroken_training_{job_id or job}.prom"
         self._labels = {"job": job} | ({"job_id": job_id} if job_id else {})
         self._values: dict[str, float] = {}
         self._seconds: Mapping[str, float] = {}
         self._written = float("-inf")
+        self._is_told = False
 
     def step(self, record: Record, seconds: Mapping[str, float]) -> None:
         """See Sink."""
@@ -63,10 +64,16 @@ class Textfile:
         self._write()
 
     def _write(self) -> None:
-        aside = self._path.with_suffix(f".{os.getpid()}")  # the collector reads *.prom only
-        aside.write_text("".join(self._lines()), encoding="utf-8")
-        aside.replace(self._path)
         self._written = time.monotonic()
+        aside = self._path.with_suffix(f".{os.getpid()}")  # the collector reads *.prom only
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            aside.write_text("".join(self._lines()), encoding="utf-8")
+            aside.replace(self._path)
+        except OSError as error:  # a full disk, or somebody else's folder; tried again, and training goes on
+            if not self._is_told:
+                self._is_told = True
+                tell(f"Prometheus gets no figures: {self._path}: {error.strerror}")
 
     def _lines(self) -> Iterator[str]:
         for name, (kind, words) in METRICS.items():
@@ -99,5 +106,6 @@ def _renamed(record: Record) -> dict[str, float]:
 
 
 def _label_text(labels: Mapping[str, str]) -> str:
-    escaped = {name: value.replace("\\", r"\\").replace('"', r"\"") for name, value in labels.items()}
+    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    escaped = {name: value.translate(escapes) for name, value in labels.items()}
     return ",".join(f'{name}="{value}"' for name, value in escaped.items())
