@@ -14,6 +14,9 @@ import torch
 from torch.distributed.checkpoint import state_dict_saver
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.filesystem import FileSystemWriter
+from torch.distributed.checkpoint.planner import SavePlan, SavePlanner
+from torch.distributed.checkpoint.storage import WriteResult
+from torch.futures import Future
 
 from training.checkpoint import hashes
 from training.checkpoint.group import Ranks, words
@@ -56,6 +59,18 @@ class Done:
     content: Manifest
     measured: Measured
     may_copy: bool
+
+
+class _Writer(FileSystemWriter):
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        """As the library's, but an error of the file system is told: torch's archives hide it behind
+        their own, which comes when they are closed."""
+        try:
+            return super().write_data(plan, planner)
+        except RuntimeError as error:
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
+            raise
 
 
 class Save:
@@ -101,8 +116,7 @@ class Save:
         self._tier.demand_space(self._job.size, f"the checkpoint of step {position.step}")
         aside = self._tier.begin(position.step)
         # the library tells every rank when writing failed on one
-        writer = FileSystemWriter(aside)
-        state_dict_saver.save(self._job.state, storage_writer=writer, process_group=self._ranks.group)
+        state_dict_saver.save(self._job.state, storage_writer=_Writer(aside), process_group=self._ranks.group)
         reports = self._ranks.everywhere(lambda: self._report(aside))
         content = self._manifest({name: each for part in reports for name, each in part.files.items()})
         path = self._tier.commit(content)
