@@ -132,7 +132,7 @@ def test_a_stream_that_grows_has_the_order_of_the_whole_one() -> None:
 def test_it_waits_only_for_the_window_it_needs() -> None:
     samples = growing()
     assert samples.holds(16, epochs=1) and samples.num_samples is None
-    samples.batch(0, 4, 3, 4)  # the fourth window: ready by now
+    samples.batch(0, 4, 3)  # the fourth window: ready by now
     assert samples.num_samples is None
     assert samples.holds(10_000, epochs=1) is False
     assert samples.num_samples is not None
@@ -154,7 +154,7 @@ def test_validation_is_the_same_each_time_and_never_trained_on() -> None:
         samples.holds(10_000_000, 1)
         kept = {row.tobytes() for row in validated(samples, 3, 200)}
         assert kept == {row.tobytes() for row in validated(samples, 1, 700)}
-        trained = {row.tobytes() for row in rows([samples.batch(0, samples.num_samples or 0, 0, 1)])}
+        trained = {row.tobytes() for row in rows([samples.batch(0, samples.num_samples or 0, 0)])}
         assert len(kept) == samples.num_validation or isinstance(samples._stream, Documents)
         assert not kept & trained or isinstance(samples._stream, Documents)
 
@@ -199,7 +199,7 @@ def test_validation_of_a_growing_stream_is_its_beginning() -> None:
 def test_every_token_is_predicted_once(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(bytes(range(101)))
     samples = Samples(ByteText(tmp_path / "text"), Cut(length=10, seed=1, window=None))
-    found = [samples.batch(i, 1, 0, 1).ids[0].tolist() for i in range(samples.num_samples or 0)]
+    found = [samples.batch(i, 1, 0).ids[0].tolist() for i in range(samples.num_samples or 0)]
     found += [row.tolist() for row in validated(samples, 1, 1)]
     assert sorted(token for row in found for token in row[1:]) == list(range(1, 101))
     assert all(row == list(range(row[0], row[0] + 11)) for row in found)
@@ -245,6 +245,14 @@ def test_a_vocabulary_that_is_too_large_is_refused(tmp_path: Path) -> None:
         open_samples(job, tmp_path, 200)
 
 
+def test_a_jobs_order_depends_on_its_seed_and_on_no_rank(tmp_path: Path) -> None:
+    def order(**values: object) -> list[int]:
+        samples = open_samples(parse({"preset": "tiny", "context_length": 64, **values}), tmp_path, 384)
+        return [samples.sample_at(index) for index in range(20)]
+
+    assert order(seed=1) == order(seed=1, train_batch_size=4, learning_rate=1.0) != order(seed=2)
+
+
 def test_the_shipped_text_is_small_and_its_source_named() -> None:
     assert SHIPPED.stat().st_size <= 1_000_000
     assert "public domain" in (SHIPPED.parent / "SOURCE.md").read_text()
@@ -255,7 +263,7 @@ def test_the_rehearsed_path_imports_nothing_more() -> None:
         "import sys; from pathlib import Path; from training.config import parse; "
         "from training.data.opening import begin, open_samples;"
         "job = parse({'preset': 'tiny', 'context_length': 64});"
-        "begin(job, Path('job.yaml')); open_samples(job, Path('.'), 384).batch(0, 2, 0, 1);"
+        "begin(job, Path('job.yaml')); open_samples(job, Path('.'), 384).batch(0, 2, 0);"
         "print([n for n in ('datasets', 'tokenizers', 'transformers', 'huggingface_hub', 'torch', 'pyarrow') "
         "if n in sys.modules])"
     )

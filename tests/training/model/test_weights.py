@@ -137,6 +137,38 @@ def test_what_contradicts_the_weights_is_refused_with_both_values(
         assert part in str(caught.value)
 
 
+def test_a_base_of_the_weights_that_is_not_the_presets_is_refused_though_the_job_says_nothing(
+    published: dict[str, Path], tmp_path: Path
+) -> None:
+    """The preset's name promises a model; with another rotary base it is another one."""
+    shutil.copytree(published["mistral"], tmp_path / "weights")
+    content = json.loads((tmp_path / "weights/config.json").read_text())
+    content["rope_parameters"]["rope_theta"] = 500.0
+    (tmp_path / "weights/config.json").write_text(json.dumps(content))
+    job = {"preset": "tiny", "context_length": 32, "weights": "./weights"}
+    with pytest.raises(JobConfigError, match=r"preset: rope_theta is 10000\.0 here and 500\.0 in"):
+        choose(parse(job), tmp_path)
+
+
+def both_names(directory: Path) -> bool:
+    from safetensors.torch import load_file, save_file
+
+    from tests.training.model.parts import job, sharded
+
+    file = directory / "model.safetensors"
+    tensors = load_file(file)
+    save_file(tensors | {"lm_head.weight": tensors["model.embed_tokens.weight"].clone()}, file)
+    model = sharded(job(preset="tiny-llama", weights=str(directory)))
+    return model.get_parameter("lm_head.weight") is model.get_parameter("model.embed_tokens.weight")
+
+
+def test_a_shared_matrix_may_be_there_under_both_its_names(
+    published: dict[str, Path], tmp_path: Path
+) -> None:
+    shutil.copytree(published["llama"], tmp_path / "weights")
+    assert together(both_names, 1, tmp_path / "weights") == [True]
+
+
 def test_from_scratch_the_same_values_are_taken() -> None:
     values = {"rope_theta": 500.0, "rotary_fraction": 0.25, "vocab_size": 512, "attention_dropout": 0.1}
     shape = choose(parse({"preset": "tiny", "context_length": 32, **values}), Path()).shape
