@@ -112,7 +112,7 @@ def test_a_first_node_whose_name_is_loopback_is_asked_of_slurm(
     resolved: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Debian's installer writes such a line into /etc/hosts; other nodes would meet themselves there."""
-    monkeypatch.setattr(socket, "gethostbyname", lambda name: resolved)
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: resolved if name == "w2" else name)
     meant = "10.0.0.2" if resolved.startswith("127.") else resolved
     assert ask(ENVIRONMENT, "w2,w3,w4").address == meant
 
@@ -122,6 +122,27 @@ def test_a_first_node_that_is_loopback_everywhere_is_an_error(monkeypatch: pytes
     monkeypatch.setitem(ADDRESSES, "w2", "w2")
     with pytest.raises(RendezvousError, match=r"w2 resolves to 127.0.1.1, where no other node reaches it"):
         ask(ENVIRONMENT, "w2,w3,w4")
+
+
+def test_a_name_that_nobody_can_resolve_yet_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a node that has just been exchanged, of which Slurm too knows no more than its name."""
+    answers = iter([None, None, None, "10.0.0.2"])
+
+    def resolved(name: str) -> str:
+        if found := next(answers):
+            return found
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "gethostbyname", resolved)
+    monkeypatch.setitem(ADDRESSES, "w2", "w2")
+    assert ask(ENVIRONMENT, "w2,w3,w4").address == "10.0.0.2"
+    monkeypatch.setattr(socket, "gethostbyname", no_name)
+    with pytest.raises(RendezvousError, match=r"Slurm's address of w2, w2: Name or service not known"):
+        ask(ENVIRONMENT, "w2,w3,w4")
+
+
+def no_name(name: str) -> str:
+    raise socket.gaierror(-2, "Name or service not known")
 
 
 def no_scontrol(command: Sequence[str]) -> str:

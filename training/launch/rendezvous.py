@@ -112,7 +112,7 @@ def _address(node: str, run: Run) -> str:
     if not address.startswith("127."):
         return address
     known = _known_to_slurm(node, run)
-    if known == node or known.startswith("127."):
+    if known.startswith("127."):
         raise ValueError(f"{node} resolves to {address}, where no other node reaches it")
     return known
 
@@ -124,7 +124,10 @@ def _known_to_slurm(node: str, run: Run) -> str:
         found = None
     if found is None:
         raise ValueError(f"neither the resolver nor Slurm knows the address of {node}")
-    return found.group(1)
+    try:
+        return socket.gethostbyname(found.group(1))  # Slurm too may know it by a name only
+    except OSError as error:
+        raise ValueError(f"Slurm's address of {node}, {found.group(1)}: {error.strerror}") from None
 
 
 def _port(environment: Mapping[str, str]) -> int:

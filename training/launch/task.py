@@ -88,11 +88,12 @@ def main(arguments: list[str] | None = None) -> int:
             return EXIT_NO_RENDEZVOUS
     try:
         found = resolve(os.environ, run_command)
-    except (RendezvousError, KeyError) as error:
+        interface = interface_towards(found.address)
+    except (RendezvousError, KeyError, OSError) as error:
         print(f"task: no rendezvous: {error}", file=sys.stderr)
         return EXIT_NO_RENDEZVOUS
     os.environ.update(rendezvous_environment(found, options.ranks_per_node))
-    add_environment(os.environ, interface_towards(found.address))
+    add_environment(os.environ, interface)
     place = f"node {found.node_rank} of {len(found.nodes)}, meeting at {found.address}:{found.port}"
     print(f"task: {place}", flush=True)
     return _become(options.command[1:] if options.command[:1] == ["--"] else options.command)
