@@ -163,14 +163,13 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
 
 def prefixes() -> list[str]:
     """Options of a rank that torchrun would take for an abbreviation of its own."""
-    import re
-
     from torch.distributed.run import get_args_parser
 
-    from training import pretrain
+    from training.arguments import job_parser
 
     theirs = [option for action in get_args_parser()._actions for option in action.option_strings]
-    ours = re.findall(r'add_argument\("(--[a-z-]+)"', Path(pretrain.__file__).read_text())
+    actions = [action for action in job_parser("rank")._actions if action.dest != "help"]
+    ours = [option for action in actions for option in action.option_strings]
     return [o for o in ours for t in theirs if t.startswith(o) or t.startswith(o.replace("-", "_"))] + (
         [] if ours else ["none found"]
     )
