@@ -46,7 +46,10 @@ def read_shape(directory: Path) -> Shape:
     Raises OSError where it cannot be read and ValueError for a model that is not Mistral or Llama, or that
     has parts which are not built here.
     """
-    content: dict[str, Any] = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    try:
+        content: dict[str, Any] = dict(json.loads((directory / "config.json").read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{directory}/config.json cannot be read: {error}") from None
     if content.get("model_type") not in ("mistral", "llama"):
         raise ValueError(f"{directory}: model_type {content.get('model_type')!r} is not mistral or llama")
     for key in _REFUSED:
@@ -56,6 +59,8 @@ def read_shape(directory: Path) -> Shape:
         return _shape(content)
     except KeyError as error:
         raise ValueError(f"{directory}/config.json lacks {error}") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{directory}/config.json has a value of another kind: {error}") from None
 
 
 def _shape(content: dict[str, Any]) -> Shape:

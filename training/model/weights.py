@@ -6,13 +6,14 @@ file that lies there, also those that the index does not name, and of two tensor
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from torch import nn
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
@@ -20,6 +21,8 @@ from torch.distributed.tensor._utils import compute_local_shape_and_global_offse
 from training.errors import JobError
 
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
+_NUMBERS = ("F64", "F32", "F16", "BF16")
+"""Kinds of numbers that are the weights themselves; those of quantised ones mean nothing without a scale."""
 _DERIVED = ("rotary_emb.inv_freq",)
 """Ends of names that old exports have and that are computed here."""
 
@@ -37,7 +40,7 @@ def load(model: nn.Module, directory: Path) -> None:
     _check_names(set(places), set(wanted), known)
     with torch.no_grad():
         for path in sorted(set(places.values())):
-            with safe_open(path, framework="pt") as opened:
+            with _opened(path) as opened:
                 for name in wanted:
                     if places.get(name) == path:
                         _fill(wanted[name], opened.get_slice(name), name)
@@ -46,14 +49,31 @@ def load(model: nn.Module, directory: Path) -> None:
 def files(directory: Path) -> dict[str, Path]:
     """Which file holds each tensor. Raises WeightsError where the directory has no safetensors."""
     if (index := directory / INDEX).is_file():
-        names: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        names = _named_files(index)
         if lost := sorted(file for file in set(names.values()) if not (directory / file).is_file()):
             raise WeightsError(f"{directory}: {_some(lost)} of {INDEX} is missing", "fetch the weights again")
         return {name: directory / file for name, file in names.items()}
     if not (path := directory / SINGLE).is_file():
         raise WeightsError(f"{directory}: neither {SINGLE} nor {INDEX}", "save it as safetensors first")
-    with safe_open(path, framework="pt") as opened:
+    with _opened(path) as opened:
         return dict.fromkeys(opened.keys(), path)
+
+
+def _named_files(index: Path) -> dict[str, str]:
+    try:
+        return dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise WeightsError(f"{index}: {type(error).__name__}: {error}", "fetch the weights again") from None
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A file of tensors. What is wrong with it shows when it is opened or when a tensor is asked for."""
+    try:
+        with safe_open(path, framework="pt") as opened:
+            yield opened
+    except SafetensorError as error:
+        raise WeightsError(f"{path}: {error}", "fetch the weights again") from None
 
 
 def _check_names(given: set[str], wanted: set[str], known: set[str]) -> None:
@@ -70,6 +90,10 @@ def _some(names: list[str]) -> str:
 
 def _fill(parameter: nn.Parameter, stored: Any, name: str) -> None:
     """Copy this rank's part; `stored` is read only where it is sliced."""
+    if (kind := stored.get_dtype()) not in _NUMBERS:
+        raise WeightsError(
+            f"{name} is of {kind} numbers in the weights", "give weights that are not quantised"
+        )
     if (found := tuple(stored.get_shape())) != tuple(parameter.shape):
         raise WeightsError(f"{name} is {found} in the weights, not {tuple(parameter.shape)}")
     if not isinstance(parameter, DTensor):

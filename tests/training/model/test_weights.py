@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from dataclasses import asdict, replace
@@ -286,6 +287,48 @@ def test_a_file_that_the_index_names_and_that_is_missing_is_said(
     lost.unlink()
     (said,) = together(refusal, 1, tmp_path / "weights")
     assert f"{lost.name} of model.safetensors.index.json is missing" in said
+
+
+def damage_one_by_one(directory: Path) -> dict[str, str]:
+    """What is said of the directory after each damage to its file or its index."""
+    import torch
+    from safetensors.torch import load, save_file
+
+    file, index = directory / "model.safetensors", directory / "model.safetensors.index.json"
+    whole = file.read_bytes()
+    tensors = load(whole)
+    found = {}
+    for name, content in (("truncated", whole[:-9]), ("empty", b""), ("pointer", b"version https://git-lfs")):
+        file.write_bytes(content)
+        found[name] = refusal(directory)
+    save_file({name: (value * 100).to(torch.int8) for name, value in tensors.items()}, file)
+    found["quantised"] = refusal(directory)
+    save_file({name: value for name, value in tensors.items() if name != "lm_head.weight"}, file)
+    index.write_text(json.dumps({"weight_map": dict.fromkeys(tensors, file.name)}))
+    found["index that lies"] = refusal(directory)
+    for name, text in (("half an index", '{"weight'), ("index of nothing", "{}"), ("list", "[1]")):
+        index.write_text(text)
+        found[name] = refusal(directory)
+    return found
+
+
+def test_damaged_weights_are_said_with_their_file(published: dict[str, Path], tmp_path: Path) -> None:
+    directory = tmp_path / "weights"
+    shutil.copytree(published["mistral"], directory)
+    (said,) = together(damage_one_by_one, 1, directory)
+    file, index = f"{directory}/model.safetensors", f"{directory}/model.safetensors.index.json"
+    for name in ("truncated", "empty", "pointer", "index that lies"):
+        assert said[name].startswith(f"{file}: ") and "hint: fetch the weights again" in said[name], name
+    for name in ("half an index", "index of nothing", "list"):
+        assert said[name].startswith(f"{index}: ") and "hint: fetch the weights again" in said[name], name
+    assert "is of I8 numbers in the weights\n  hint: give weights that are not quantised" in said["quantised"]
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", "\0", '{"model_type": "mistral", "rope_parameters": [1]}'])
+def test_a_damaged_configuration_is_said_with_its_file(text: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ValueError, match=re.escape(f"{tmp_path}/config.json ")):
+        published_model.read_shape(tmp_path)
 
 
 def refusal(directory: Path) -> str:
