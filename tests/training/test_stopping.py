@@ -26,6 +26,8 @@ def test_before_the_first_step_there_is_nothing_to_save(tmp_path: Path, change: 
     assert (left["status"], left["step"], left["checkpoint"]) == ("preempted", 0, None)
     assert left["reason"] == "told to stop by SIGUSR1 to rank 1" and left["stopped_by"] == "signal"
     assert not (directory / "run" / "metrics.jsonl").exists()
+    has_loaded = "No Checkpoints Found" in ranks.log(directory)
+    assert has_loaded is (change == "told_to_stop_while_loading"), "nothing is built for a run that leaves"
 
 
 def test_told_while_loading_the_checkpoint_stays_what_is_resumed(finished: Path, tmp_path: Path) -> None:
@@ -83,6 +85,14 @@ def test_a_deadline_is_a_wish_once_leaving_would_take_longer() -> None:
     assert wish.number(to_leave=20.0) == stop.NO_WISH
     assert wish.number(to_leave=51.0) == TIME_LIMIT
     assert wish.number() == TIME_LIMIT, "a wish stays"
+
+
+def test_the_first_thing_that_asks_to_stop_is_followed() -> None:
+    """torchrun passes a signal on more than once, and Slurm sends another one later."""
+    wish = StopWish(10.0, [Deadline(time.time() + 60, TIME_LIMIT)])
+    for number in (signal.SIGUSR1, signal.SIGTERM):
+        wish._note(number, None)
+    assert wish.number(to_leave=100.0) == signal.SIGUSR1
 
 
 def test_the_moments_a_job_knows() -> None:

@@ -72,6 +72,53 @@ def test_a_slow_rank_is_named(tmp_path: Path) -> None:
     assert ranks.metrics(directory)[5]["slow_ranks"] == []
 
 
+def named(seconds: list[float]) -> list[int]:
+    from training.speed import slow_ranks
+
+    return [slow.rank for slow in slow_ranks(seconds)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "slow"),
+    [
+        ([0.10, 0.16], [1]),
+        ([0.10, 0.14, 0.10], []),
+        ([0.001, 0.015, 0.001], []),  # 15 times as long, and nothing that anybody waits for
+        ([0.3, 0.3, 0.1, 0.1], [0, 1]),
+    ],
+)
+def test_a_rank_is_slow_by_half_and_by_enough_to_matter(seconds: list[float], slow: list[int]) -> None:
+    assert ranks.call(named, seconds) == slow
+
+
+def test_a_full_disk_costs_lines_and_not_the_run(tmp_path: Path) -> None:
+    directory = write_job(tmp_path, num_steps=6)
+    (directory / "run").mkdir()
+    for name in ("metrics.jsonl", "ledger.jsonl"):
+        (directory / "run" / name).symlink_to("/dev/full")
+    assert ranks.train(directory, 2) == [0, 0]
+    assert state(directory)["status"] == "done"
+    assert ranks.log(directory).count("No space left on device; lines are missing from here on") == 2
+
+
+def test_a_line_cut_short_by_a_full_disk_costs_no_other_once_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "metrics.jsonl"
+
+    def full(*_arguments: object, **_options: object) -> str:
+        path.write_text('{"step": 1}\n{"st')
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("json.dumps", full)
+        for step in (2, 3):
+            runstate.append_line(path, {"step": step})
+    runstate.append_line(path, {"step": 4})
+    assert path.read_text().splitlines() == ['{"step": 1}', '{"st', '{"step": 4}']
+    assert capsys.readouterr().err.count("No space left") == 1
+
+
 def test_no_rank_of_an_even_run_is_named(finished: Path) -> None:
     assert "is slow" not in ranks.log(finished)
 
