@@ -91,12 +91,12 @@ def read_per_s(directory: Path, seconds: float) -> float:
     """Tokens a second that one rank reads in random order from an index of 256 MiB."""
     write_index(directory, shard_count=8, size=1 << 24)
     samples = Samples(Index(directory), Cut(length=LENGTH, seed=1, window=1024))
-    samples.batch(0, 1, 5, RANKS)
+    samples.batch(0, 1, 5)
     read, began = 0, time.perf_counter()
     while time.perf_counter() - began < seconds:
         if samples.looking is not None:
             samples.looking.join()  # a step takes longer than looking ahead
-        samples.batch(read, 1, 5, RANKS)
+        samples.batch(read, 1, 5)
         read += RANKS
     return read / RANKS * LENGTH / (time.perf_counter() - began)
 

@@ -61,7 +61,7 @@ def larger(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _seconds(command: list[str], more: dict[str, str] | None = None, times: int = 4) -> float:
-    return best(command, ROOT, {**ENV, **(more or {})}, times).cpu_seconds
+    return best(command, ROOT, {**ENV, **(more or {})}, times)
 
 
 if __name__ == "__main__":

@@ -6,25 +6,16 @@ import os
 import resource
 import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 
-@dataclass(frozen=True)
-class Cost:
-    """CPU seconds (user and system, children included) and wall seconds of one run."""
-
-    cpu_seconds: float
-    wall_seconds: float
-
-
-def cost(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Cost:
-    """Cost of one run. Raises subprocess.CalledProcessError if the command fails."""
-    before, started = _children_cpu_seconds(), time.monotonic()
+def cost(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> float:
+    """CPU seconds (user and system, children included) of one run. Raises subprocess.CalledProcessError if
+    the command fails."""
+    before = _children_cpu_seconds()
     subprocess.run(argv, cwd=cwd, env={**os.environ, **env}, check=True, capture_output=True)
-    return Cost(_children_cpu_seconds() - before, time.monotonic() - started)
+    return _children_cpu_seconds() - before
 
 
 def _children_cpu_seconds() -> float:
@@ -33,9 +24,9 @@ def _children_cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def best(argv: Sequence[str], cwd: Path, env: Mapping[str, str], times: int = 10) -> Cost:
-    """The cheapest of several runs by CPU seconds: noise only ever adds."""
-    return min((cost(argv, cwd, env) for _ in range(times)), key=lambda c: c.cpu_seconds)
+def best(argv: Sequence[str], cwd: Path, env: Mapping[str, str], times: int = 10) -> float:
+    """CPU seconds of the cheapest of several runs: noise only ever adds."""
+    return min(cost(argv, cwd, env) for _ in range(times))
 
 
 class PeakMemory:

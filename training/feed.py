@@ -53,7 +53,7 @@ class Feed:
         self._document_lengths.clear()
         for number in range(self._config.gradient_accumulation):
             with self._phases.within("data"):
-                batch = self._samples.batch(used + number * size * self._world, size, self._rank, self._world)
+                batch = self._samples.batch(used + number * size * self._world, size, self._rank)
             self._document_lengths.append(batch.document_length)
             yield batch
 

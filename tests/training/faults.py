@@ -92,9 +92,9 @@ def from_the_first_sample(rank: int) -> None:
     original = samples.Samples.batch
     began: list[int] = []
 
-    def batch(self: samples.Samples, used: int, batch_size: int, rank: int, world: int) -> Any:
+    def batch(self: samples.Samples, used: int, batch_size: int, rank: int) -> Any:
         began.append(used)
-        return original(self, used - began[0], batch_size, rank, world)
+        return original(self, used - began[0], batch_size, rank)
 
     samples.Samples.batch = batch  # type: ignore[method-assign]  # a fake in its place
 
@@ -327,8 +327,8 @@ def accumulating_the_same_batch(rank: int) -> None:
 
     original = samples.Samples.batch
 
-    def batch(self: samples.Samples, used: int, batch_size: int, rank: int, world: int) -> Any:
-        return original(self, used - used % 2, batch_size, rank, world)
+    def batch(self: samples.Samples, used: int, batch_size: int, rank: int) -> Any:
+        return original(self, used - used % 2, batch_size, rank)
 
     samples.Samples.batch = batch  # type: ignore[method-assign]  # a fake in its place
 

@@ -103,8 +103,7 @@ def test_only_what_cannot_be_removed_stays_and_is_told(
         original(path)
 
     monkeypatch.setattr(retention, "remove", remove)
-    removed, (trouble,) = retention.prune(tmp_path, Kept(2), spared={3})
-    assert removed == ["step-00000001"]
+    (trouble,) = retention.prune(tmp_path, Kept(2), spared={3})
     assert "step-00000002 cannot be removed" in trouble
     assert list(retention.committed(tmp_path)) == [5, 4, 3, 2]
 

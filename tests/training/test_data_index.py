@@ -410,12 +410,12 @@ def test_a_file_is_compared_before_a_step_waits_for_it(
 
     monkeypatch.setattr(shards, "hash_of", comparing)
     samples = Samples(Index(described.index), Cut(length=32, seed=1, window=200))
-    samples.batch(0, 100, 0, 1)
+    samples.batch(0, 100, 0)
     assert samples.looking is not None
     samples.looking.join()
     assert len(compared) == len(set(compared)) > 2  # the second window lies in files of its own
     before = list(compared)
-    samples.batch(200, 50, 0, 1)
+    samples.batch(200, 50, 0)
     assert compared[: len(before)] == before and len(set(compared)) == len(compared)
 
 
@@ -423,11 +423,11 @@ def test_looking_ahead_at_a_damaged_file_is_no_error_of_this_step(described: Des
     write(described)
     DAMAGE["bit"](shards.shard_path(described.index, 2))
     samples = Samples(Index(described.index), Cut(length=32, seed=1, window=160))
-    samples.batch(0, 20, 0, 1)
+    samples.batch(0, 20, 0)
     assert samples.looking is not None
     samples.looking.join()
     with pytest.raises(DataError, match=r"shard-000002\.bin"):
-        samples.batch(320, 100, 0, 1)
+        samples.batch(320, 100, 0)
 
 
 def test_samples_of_an_index_are_those_of_the_stream(described: Described) -> None:
@@ -435,7 +435,7 @@ def test_samples_of_an_index_are_those_of_the_stream(described: Described) -> No
     samples = Samples(Index(described.index), Cut(length=32, seed=1, window=16))
     stream = corpus.as_bytes(TEXTS)
     assert samples.num_validation == 1
-    batch = samples.batch(10, 20, 2, 3)
+    batch = samples.batch(10, 20, 2)
     for row, ids in enumerate(batch.ids):
         start = (samples.sample_at(10 + 2 * 20 + row) + 1) * 32
         assert np.array_equal(ids, stream[start : start + 33])

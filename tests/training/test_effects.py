@@ -135,7 +135,7 @@ def observed_moves(config: JobConfig) -> dict[str, Any]:
     is told to be a device with memory of its own."""
     import torch
 
-    from tests.training.model.parts import CPU, loss_of, tokens
+    from tests.training.model.parts import CPU, layers_back, loss_of, tokens
     from training.model import memory, shard
     from training.model.build import build
     from training.model.shape import choose
@@ -158,7 +158,7 @@ def observed_moves(config: JobConfig) -> dict[str, Any]:
     memory._to_host = lambda tensor: moved.append(tensor) or to_host(tensor)  # type: ignore[func-returns-value]
     shard._wrap_layers(model, config, "cuda")
     for layer in model.model.layers:
-        layer.mlp.up_proj.weight.register_hook(lambda _: back.append(sum(len(m.on_device()) for m in made)))
+        layer.mlp.up_proj.weight.register_hook(lambda _: back.append(sum(len(layers_back(m)) for m in made)))
     loss: Any = loss_of(model, tokens(config, 0))
     loss.backward()
     setattr(shard, "OffloadedLayers", kind)  # noqa: B010

@@ -79,22 +79,20 @@ def committed(root: Path) -> dict[int, Path]:
     return dict(sorted(steps.items(), reverse=True))
 
 
-def prune(root: Path, kept: Kept, spared: Collection[int] = ()) -> tuple[list[str], list[str]]:
-    """Remove what need not stay; returns the names removed, and what could not be removed with the reason.
+def prune(root: Path, kept: Kept, spared: Collection[int] = ()) -> list[str]:
+    """Remove what need not stay; returns what could not be removed, with the reason.
 
     Trouble with an old checkpoint is not a reason to stop training.
     """
-    removed, troubles = [], []
+    troubles = []
     there = committed(root)
     keep = kept.among(there) | set(spared)
-    for step, path in there.items():
-        if step not in keep:
-            try:
-                remove(path)
-                removed.append(path.name)
-            except OSError as error:
-                troubles.append(f"{path.name} cannot be removed: {error}")
-    return removed, troubles
+    for path in (path for step, path in there.items() if step not in keep):
+        try:
+            remove(path)
+        except OSError as error:
+            troubles.append(f"{path.name} cannot be removed: {error}")
+    return troubles
 
 
 def remove(directory: Path) -> None:
@@ -110,12 +108,11 @@ def take_away(directory: Path) -> Path:
     return leaving
 
 
-def remove_unfinished(root: Path) -> list[str]:
-    """Remove what killed saves, loads and prunings left; returns the names."""
-    left = [path for path in root.glob(".*") if path.name.startswith((UNFINISHED, _LEAVING, _VIEW))]
-    for path in left:
-        shutil.rmtree(path, ignore_errors=True)
-    return [path.name for path in left]
+def remove_unfinished(root: Path) -> None:
+    """Remove what killed saves, loads and prunings left."""
+    for path in root.glob(".*"):
+        if path.name.startswith((UNFINISHED, _LEAVING, _VIEW)):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def view(root: Path, rank: int) -> Path:

@@ -90,7 +90,7 @@ class Tier:
         if self._leads:
             spared = spared | ({self.verified} if self.verified is not None else set())
             try:
-                _, troubles = retention.prune(self.root, self.kept, spared)
+                troubles = retention.prune(self.root, self.kept, spared)
             except OSError as error:
                 troubles = [f"cannot be looked for: {error}"]
             for trouble in troubles:

@@ -88,7 +88,7 @@ class Samples:
         known = self.num_samples
         return known is None or until <= epochs * known
 
-    def batch(self, used: int, batch_size: int, rank: int, world: int) -> Batch:
+    def batch(self, used: int, batch_size: int, rank: int) -> Batch:
         """What a rank reads next when `used` samples are used up."""
         first = used + rank * batch_size
         numbers = [self._first + self.sample_at(first + i) for i in range(batch_size)]

@@ -78,10 +78,6 @@ class OffloadedLayers:
 
         return run
 
-    def on_device(self) -> list[int]:
-        """Layers with saved tensors on the device now."""
-        return [n for n, moved in self._layers.items() if any(each.loaded is not None for each in moved)]
-
     def _pack(self, number: int, tensor: torch.Tensor) -> _Moved | torch.Tensor:
         if isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter):
             return tensor

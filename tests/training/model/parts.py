@@ -12,6 +12,7 @@ from torch import nn
 from training.config import JobConfig, parse
 from training.model import weights
 from training.model.build import build
+from training.model.memory import OffloadedLayers
 from training.model.shape import choose
 from training.model.shard import make_mesh, parameter_device, shard
 from training.model.values import allocate, initialise
@@ -50,6 +51,11 @@ def loss_of(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
     """Mean loss of predicting each next token."""
     logits = model(input_ids=ids[:, :-1]).logits
     return nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
+
+
+def layers_back(moves: OffloadedLayers) -> list[int]:
+    """Layers with offloaded tensors on the device now."""
+    return [n for n, moved in moves._layers.items() if any(each.loaded is not None for each in moved)]
 
 
 def whole(tensor: Any) -> torch.Tensor:

@@ -16,6 +16,7 @@ def offloaded(horizon: int, recompute: bool) -> dict[str, Any]:
     import torch
     from torch import nn
 
+    from tests.training.model.parts import layers_back
     from training.model.memory import OffloadedLayers, recomputing
 
     def stack(wrapped: bool) -> tuple[list[Any], list[list[int]]]:
@@ -30,11 +31,11 @@ def offloaded(horizon: int, recompute: bool) -> dict[str, Any]:
                 layer.forward = recomputing(layer.forward, selective=False)
             if wrapped:
                 layer.forward = moves.wrap(number, layer.forward)
-            layer[0].weight.register_hook(lambda _: seen.append(moves.on_device()))
+            layer[0].weight.register_hook(lambda _: seen.append(layers_back(moves)))
         values: Any = torch.ones(4, 8, requires_grad=True)
         for layer in layers:
             values = layer(values)
-        assert moves.on_device() == []
+        assert layers_back(moves) == []
         values.sum().backward()
         return [layer[0].weight.grad for layer in layers], seen
 
