@@ -40,13 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(name: str, figures: Callable[[], Iterable[Figure]]) -> int:
-    """One part of the table; returns the exit code. What keeps it from running is said."""
+    """One part of the table; returns the exit code. What keeps it from running is said in full."""
     print(f"bench: {name}", file=sys.stderr, flush=True)
     try:
         return show(figures())
     except (subprocess.CalledProcessError, ProcessException) as error:
-        said = f"{getattr(error, 'stderr', None) or ''}\n{error}".strip().splitlines()
-        print(f"error: {name} could not be run", *said[-5:], sep="\n  ", file=sys.stderr, flush=True)
+        print(f"error: {name} could not be run: {error}", file=sys.stderr)
+        print(getattr(error, "stderr", ""), file=sys.stderr, flush=True)
         return EXIT_COULD_NOT_RUN
 
 

@@ -87,8 +87,8 @@ def test_a_part_that_cannot_run_is_said_and_the_others_go_on() -> None:
     code, out, err = ranks.call(run_two_parts)
     assert code == 2
     assert out.split() == ["fine", "1.00", "x"]
-    assert "error: broken could not be run\n  Command 'false' returned non-zero exit status 1." in err
-    assert "error: lost could not be run\n  a rank is gone" in err
+    assert "error: broken could not be run: Command 'false' returned non-zero exit status 1." in err
+    assert "error: lost could not be run: a rank is gone" in err
 
 
 def run_two_parts() -> tuple[int, str, str]:
