@@ -49,5 +49,5 @@ class Stepper:
         """Mean loss over the tokens of a batch; every token but each row's first is predicted once."""
         ids = put(torch.from_numpy(batch.ids), self.device)
         apart = keep_apart(batch.positions, self.device, flash=self.has_flash, compiled=self.compiled)
-        logits = self.model(input_ids=ids[:, :-1], **apart).logits
-        return nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
+        loss: torch.Tensor = self.model(input_ids=ids[:, :-1], targets=ids[:, 1:], **apart)
+        return loss

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 SCRATCH = "scratch"
 """In place of weights: start from random values."""
+_LOGITS_AT_ONCE = 1 << 27
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,11 @@ class Shape:
         layer = attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
         embedding = self.vocab_size * self.hidden_size * (1 if self.tie_word_embeddings else 2)
         return embedding + self.num_hidden_layers * layer + self.hidden_size
+
+    @property
+    def tokens_at_once(self) -> int:
+        """Tokens whose logits are in memory together."""
+        return max(1, _LOGITS_AT_ONCE // self.vocab_size)
 
 
 @dataclass(frozen=True, kw_only=True)

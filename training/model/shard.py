@@ -18,6 +18,7 @@ from torch.distributed.fsdp import (
 
 from training.config import JobConfig
 from training.model.build import layers
+from training.model.loss import give_loss
 from training.model.memory import Forward, OffloadedLayers, recomputing
 from training.model.presets import Shape
 from training.model.shape import shard_group
@@ -32,13 +33,21 @@ def make_mesh(config: JobConfig, device: torch.device, world: int, ranks_per_nod
 
 
 def shard(model: nn.Module, shape: Shape, config: JobConfig, mesh: DeviceMesh) -> None:
-    """Split every layer over the ranks; dropout, and what saves memory or time, is put in first."""
+    """Split every layer over the ranks; dropout, and what saves memory or time, is put in first.
+
+    The embedding, and the output with the last norm, are gathered by themselves too, when they are used;
+    where they are one matrix it stays from the beginning to the end.
+    """
     _add_dropout(model, shape)
     _wrap_layers(model, config, mesh.device_type)
+    give_loss(model, shape)
     policies: dict[str, Any] = {"mesh": mesh, "mp_policy": _precision(config)}
     policies["offload_policy"] = _offload(config, mesh.device_type)
-    for layer in layers(model):
-        fully_shard(layer, reshard_after_forward=config.reshard_after_forward, **policies)
+    embedding, *end = (model.get_submodule(name) for name in ("model.embed_tokens", "model.norm", "lm_head"))
+    first, last = ([], [embedding, *end]) if shape.tie_word_embeddings else ([embedding], end)
+    for part in (*first, *layers(model)):
+        fully_shard(part, reshard_after_forward=config.reshard_after_forward, **policies)
+    fully_shard(last, reshard_after_forward=False, **policies)  # its backward pass comes next
     fully_shard(model, **policies)
     if not config.limit_all_gathers:
         _gather_two_ahead(layers(model))

@@ -40,6 +40,9 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--reserve", type=amount, default=4.0, metavar="GIB", help="kept free; default: 4")
     parser.add_argument("--file-system", type=count, default=1200, metavar="GIB", help="default: 1200")
     parser.add_argument("--mfu", type=part, default=0.4, help="part of the GPU's peak; default: 0.4")
+    parser.add_argument(
+        "--document-length", type=count, metavar="N", help="of the document of a token, on average, in tokens"
+    )
     parser.add_argument("--price", type=amount, metavar="USD", help="of a GPU and hour")
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
     add_overrides(parser)
@@ -77,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
     except JobConfigError as error:
         print(error, file=sys.stderr)
         return 2
-    result = plan(shape, config, machine)
+    result = plan(shape, config, machine, options.document_length)
     if options.json:
         print(json.dumps({**result.as_json(), **machine.as_json()}, indent=1))
     else:

@@ -45,7 +45,7 @@ def estimate(shape: Shape, config: JobConfig, shards: int) -> Memory:
         optimizer=2 * FP32 * mine,
         gathered=_gathered(shape, config, number),
         activations=_activations(shape, config, tokens, number),
-        logits=tokens * shape.vocab_size * logit_bytes(number),
+        logits=min(tokens, shape.tokens_at_once) * shape.vocab_size * logit_bytes(number),
         on_host=config.cpu_offload,
     )
 
@@ -62,16 +62,15 @@ def logit_bytes(number: int) -> int:
 
 
 def _gathered(shape: Shape, config: JobConfig, number: int) -> int:
-    """Embedding, output and last norm stay gathered, and so do two layers; three or all by the settings."""
-    layer = layer_parameters(shape)
-    outside = shape.num_parameters - shape.num_hidden_layers * layer
+    """Two layers, three or all by the settings, beside the output with the last norm, or the embedding; both
+    where they are one or all stays. And gradients of what is at work, twice while they are turned into fp32
+    for the sum over the ranks."""
+    layer, edge = layer_parameters(shape), shape.hidden_size * (shape.vocab_size + 1)
     layers = 2 if config.limit_all_gathers else 3
     if not config.reshard_after_forward:
         layers = shape.num_hidden_layers
-    # gradients: of what lies outside the layers until the end, and of the layer at work, twice while it is
-    # turned into fp32 for the sum over the ranks
-    gradients = number * (outside + layer) + FP32 * layer
-    return number * (outside + layers * layer) + gradients
+        edge = shape.num_parameters - layers * layer
+    return number * (edge + layers * layer) + (number + FP32) * max(layer, edge)
 
 
 def layer_parameters(shape: Shape) -> int:

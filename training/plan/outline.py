@@ -32,7 +32,10 @@ class Plan:
     checkpoints_at_once: int
     """Most that are on the file system at one time, with the one an attempt started from."""
     tokens_per_second_and_gpu: float
+    """With documents that fill the context, or of the stated length, as in `seconds` and `cost`."""
     seconds: float
+    seconds_least: float
+    """With documents so short that attention costs nothing, where their length is not stated."""
     cost: float | None
     problems: tuple[str, ...]
 
@@ -41,11 +44,13 @@ class Plan:
         return {**asdict(self), "memory": {**asdict(self.memory), "gpu": self.memory.gpu}}
 
 
-def plan(shape: Shape, config: JobConfig, machine: Machine) -> Plan:
+def plan(shape: Shape, config: JobConfig, machine: Machine, document_length: int | None = None) -> Plan:
     """Work out a plan. Epochs are not counted: how much text there is, is not known here."""
     per_gpu = config.train_batch_size * config.gradient_accumulation * config.context_length
     per_step = per_gpu * machine.gpus
-    rate = machine.utilisation * machine.device.peak_flops / flops_per_token(shape, config.context_length)
+    shortest, longest = _document_lengths(config, document_length)
+    done_per_second = machine.utilisation * machine.device.peak_flops
+    rate, highest = (done_per_second / flops_per_token(shape, length) for length in (longest, shortest))
     seconds = config.num_steps * per_gpu / rate
     memory = estimate(shape, config, machine.shards)
     checkpoint = CHECKPOINT_BYTES * shape.num_parameters
@@ -62,12 +67,22 @@ def plan(shape: Shape, config: JobConfig, machine: Machine) -> Plan:
         checkpoints_at_once=at_once,
         tokens_per_second_and_gpu=rate,
         seconds=seconds,
+        seconds_least=config.num_steps * per_gpu / highest,
         cost=None if machine.price is None else machine.price * machine.gpus * seconds / 3600,
         problems=(
             *problems.of_memory(shape, config, machine),
             *problems.of_space(checkpoint, at_once, machine),
         ),
     )
+
+
+def _document_lengths(config: JobConfig, stated: int | None) -> tuple[int, int]:
+    """The shortest and the longest that documents may be, by which attention is counted."""
+    if not config.document_masking:
+        return config.context_length, config.context_length
+    if stated is not None:
+        return min(stated, config.context_length), min(stated, config.context_length)
+    return 0, config.context_length
 
 
 def _checkpoints_written(config: JobConfig) -> int:

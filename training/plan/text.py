@@ -32,6 +32,9 @@ def _facts(plan: Plan, config: JobConfig, machine: Machine, assumed: bool) -> It
     yield from _checkpoints(plan, machine)
     yield "duration", f"{_time(plan.seconds)} at {machine.utilisation:.0%} of peak (stated, not predicted)"
     yield "", f"{plan.tokens_per_second_and_gpu:,.0f} tokens/s and GPU; without stops, saves and start-up"
+    if plan.seconds_least < plan.seconds:
+        yield "", f"with documents that fill the context; with the shortest ones {_time(plan.seconds_least)}"
+        yield "", "(--document-length states how long they are)"
     if plan.cost is not None:
         yield (
             "cost",
