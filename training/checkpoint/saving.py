@@ -27,6 +27,7 @@ from training.checkpoint.manifest import CheckpointError
 from training.checkpoint.state import Position
 from training.checkpoint.tier import Found, Tier
 from training.config import JobConfig
+from training.data import described
 
 __all__ = ["CheckpointError", "Checkpoints", "Committed", "Loaded", "Position"]
 
@@ -51,6 +52,7 @@ class Checkpoints:
         self, config: JobConfig, directory: Path, model: dict[str, Any], log: Callable[[str], None]
     ) -> None:
         self._config, self._directory, self._model, self._log = config, directory, model, log
+        self._settings = {**config.shared(), **described.text_of(config, directory)}
         self._ranks = Ranks(timedelta(seconds=config.init_timeout_seconds))
         self._shared = places.shared(config, directory, self._ranks, log)
         self._local: Tier | None = None
@@ -82,7 +84,7 @@ class Checkpoints:
         tiers = [self._local, self._shared] if self._local else [self._shared]
         for tier in tiers:
             tier.clean()
-        chosen = self._asked() or loading.newest_good(tiers, self._config.shared())
+        chosen = self._asked() or loading.newest_good(tiers, self._settings)
         step = chosen[1].content.step if chosen else 0
         if self._local:
             self._local.drop_from(step + 1)
@@ -135,7 +137,7 @@ class Checkpoints:
             state=staged,
             position=position,
             size=self._size,
-            settings=self._config.shared(),
+            settings=self._settings,
             model=self._model,
             stall=time.monotonic() - began,
             step_seconds=(due - self._since[0]) / max(1, position.step - self._since[1]),
@@ -204,7 +206,7 @@ class Checkpoints:
         asked = Asked(path, self._shared.root, self._ranks, self._log)
         if not asked.is_new():
             return None
-        tier, found = asked.find(self._config.shared())
+        tier, found = asked.find(self._settings)
         asked.follow(found)
         if self._local:
             self._local.drop_from(found.content.step)

@@ -7,11 +7,12 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from training.config import JobConfig
 from training.config.data import SHIPPED, is_path
 from training.data import text
-from training.data.shards import SCHEMA_VERSION, Source
+from training.data.shards import SCHEMA_VERSION, Source, read_source
 from training.data.tokenizer import BYTES, Tokenizer
 from training.model.presets import PRESETS, SCRATCH
 
@@ -89,6 +90,17 @@ def describe(config: JobConfig, directory: Path) -> Described:
         shard_tokens=config.index_shard_tokens,
         indices=shared,
     )
+
+
+def text_of(config: JobConfig, directory: Path) -> dict[str, Any]:
+    """What tells a job's text from what it was before: with another one the order of the samples is another.
+
+    Raises DataError and OSError.
+    """
+    described = describe(config, directory)
+    if described.in_place is not None:
+        return {"size of the dataset": described.in_place.stat().st_size}
+    return {"revision of the dataset": read_source(described.index).revision}
 
 
 def window(config: JobConfig, described: Described) -> int | None:
