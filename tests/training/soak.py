@@ -89,6 +89,10 @@ class Attempt:
         """Nobody asks for it."""
         raise AssertionError("the soak stops no attempt")
 
+    def end(self) -> None:
+        """Nor for this."""
+        raise AssertionError("the soak ends no attempt")
+
     def _strike_when_due(self) -> None:
         if self.fault is None:
             return
