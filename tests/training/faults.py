@@ -445,3 +445,26 @@ def noting_effects(rank: int) -> None:
 
     setattr(loop, "adamw", noting_adamw)  # noqa: B010  # in the module only
     step.Stepper.loss = noting_loss  # type: ignore[method-assign]  # a fake in its place
+
+
+def noting_patience(rank: int) -> None:
+    """Print how long the ranks wait for each other at the beginning of each step, and signs of life."""
+    import torch
+    import torch.distributed as dist
+
+    from training import loop, phases
+
+    original, beat = loop.Trainer.step, phases.Phases.beat
+
+    def step(self: loop.Trainer) -> None:
+        group: Any = dist.group.WORLD
+        timeout = group._get_backend(torch.device("cpu")).options._timeout
+        os.write(1, f"waits {timeout.total_seconds():.0f} s\n".encode())
+        original(self)
+
+    def noting_beat(self: phases.Phases) -> None:
+        os.write(1, f"beats in {self.now}\n".encode())
+        beat(self)
+
+    loop.Trainer.step = step  # type: ignore[method-assign]  # a fake in its place
+    phases.Phases.beat = noting_beat  # type: ignore[method-assign]  # a fake in its place

@@ -41,6 +41,19 @@ def test_a_stopped_rank_is_found_long_before_the_others_time_out(finished: Path,
     assert again == ranks.numbers(finished, 1, again[0][0]) and again[-1][0] == 12
 
 
+def test_ranks_wait_long_for_the_first_step_and_short_for_later_ones(tmp_path: Path) -> None:
+    """And give a sign of life at each batch of an evaluation, which may be longer than any limit."""
+    patience = {"init_timeout_seconds": 900, "step_timeout_seconds": 77}
+    directory = write_job(tmp_path, num_steps=3, validate_every=3, validate_batches=5, **patience)
+    assert ranks.train(directory, 2, "noting_patience") == [0, 0]
+    for rank in (0, 1):
+        lines = ranks.log(directory, rank).splitlines()
+        assert [line for line in lines if line.startswith("waits")] == ["waits 900 s", *["waits 77 s"] * 2]
+        assert lines.count("beats in evaluate") == 2 + 1 + 5, (
+            "two begin, one batch before the first step, five"
+        )
+
+
 def test_a_watchdog_leaves_nothing_in_memory(tmp_path: Path) -> None:
     hearts = tmp_path / "hearts"
     place_beat(hearts, 2**22)  # no process has this number
