@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from tests.training import ranks
 from tests.training.conftest import write_job
 from tests.training.test_resume import resumed_from
-from training.checkpoint import hashes, manifest, retention
+from training.checkpoint import hashes, manifest, retention, transfer
 from training.checkpoint.retention import Kept
 
 
@@ -141,6 +142,54 @@ def test_what_was_set_aside_before_stays(tmp_path: Path) -> None:
     ]
 
 
+def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a machine that loses power keeps: manifest, folder, name, and the folder above."""
+    done: list[str] = []
+    flush, rename = os.fsync, Path.rename
+
+    def fsync(handle: int) -> None:
+        flush(handle)
+        name = Path(f"/proc/self/fd/{handle}").readlink().name
+        done.append("flushed " + ("manifest" if "manifest" in name else name))
+
+    def renamed(path: Path, target: Path) -> Path:
+        done.append(f"renamed {path.name}")
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "rename", renamed)
+    small_checkpoint(tmp_path, 3)
+    aside = ".writing-step-00000003"
+    assert done == ["flushed manifest", f"flushed {aside}", f"renamed {aside}", f"flushed {tmp_path.name}"]
+
+
+def test_a_copied_file_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, flushed = small_checkpoint(tmp_path, 3) / "__0_0.distcp", []
+    flush = os.fsync
+
+    def fsync(handle: int) -> None:
+        flush(handle)
+        flushed.append(Path(f"/proc/self/fd/{handle}").readlink().name)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    transfer.copy(source, tmp_path / "there", hashes.entry(source), None)
+    assert flushed == ["there"]
+
+
+def test_the_library_flushes_what_it_writes() -> None:
+    assert ranks.call(library_flushes)
+
+
+def library_flushes() -> bool:
+    import inspect
+
+    from torch.distributed.checkpoint.filesystem import FileSystemWriter
+
+    return inspect.signature(FileSystemWriter).parameters["sync_files"].default is True
+
+
 def test_without_hashes_a_flipped_bit_is_trained_on(finished: Path, tmp_path: Path) -> None:
     """Negative control: the library itself does not notice, so it is the hashes that protect."""
     directory = resumed_from(finished, tmp_path / "job", 8)
@@ -167,6 +216,7 @@ def test_a_checkpoint_of_other_settings_is_refused_before_its_files_are_read(
     assert ranks.train(directory, 2) == [1, 1]
     others = "made with other settings: context_length was 32 and is 64, seed was 42 and is 7"
     assert f"{directory}/checkpoints/step-00000004: {others}" in ranks.log(directory)
+    assert "Traceback" not in ranks.log(directory)
     assert not (directory / "checkpoints" / "set-aside").exists()
 
 
