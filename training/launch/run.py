@@ -94,10 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--run-directory", type=Path, default=Path("run"), help="where its state lies; default: run")
     add("--ranks-per-node", type=_count, default=1, help="under Slurm, for torchrun; default: 1")
-    add("--no-auto-resume", action="store_true", help="plain srun, also on HyperPod")
-    add("--container-image", help="under Slurm: image for Pyxis")
-    add("--container-mount", action="append", default=[], metavar="/outside:/inside")
-    add("--container-python", default="python3", help="an interpreter inside the image")
+    slurm.add_options(parser)
     add("--here", action="store_true", help="run it here although this is a Slurm job")
     add("command", nargs=argparse.REMAINDER)
     return parser

@@ -5,6 +5,7 @@ Nothing on it names a node or a port, since a retried step runs it again word fo
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -42,6 +43,15 @@ class Container:
         mounts = ",".join(mount if ":" in mount else f"{mount}:{mount}" for mount in self.mounts)
         given = [f"--container-image={self.image}", f"--container-workdir={self.directory}"]
         return [*given, *([f"--container-mounts={mounts}"] if mounts else [])]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What a launcher is told of its step."""
+    group = parser.add_argument_group("under Slurm")
+    group.add_argument("--no-auto-resume", action="store_true", help="plain srun, also on HyperPod")
+    group.add_argument("--container-image", help="image for Pyxis, or the path of a squashfs file")
+    group.add_argument("--container-mount", action="append", default=[], metavar="/outside:/inside")
+    group.add_argument("--container-python", default="python3", help="interpreter inside the image")
 
 
 def mounts_for(paths: Iterable[str], more: Sequence[str]) -> tuple[str, ...]:

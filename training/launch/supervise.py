@@ -111,10 +111,7 @@ def _asked(arguments: list[str] | None) -> Asked:
     parser = argparse.ArgumentParser(prog="python -m training.launch.supervise")
     parser.add_argument("--job-file", type=Path, required=True)
     parser.add_argument("--ranks-per-node", type=int, required=True)
-    parser.add_argument("--no-auto-resume", action="store_true", help="plain srun, also on HyperPod")
-    parser.add_argument("--container-image", help="image for Pyxis, or the path of a squashfs file")
-    parser.add_argument("--container-mount", action="append", default=[], metavar="/outside:/inside")
-    parser.add_argument("--container-python", default="python3", help="interpreter inside the image")
+    slurm.add_options(parser)
     parser.add_argument(
         "--stop-on-sockets", action="store_true", help="end a step whose NCCL does not use EFA"
     )
