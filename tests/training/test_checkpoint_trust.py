@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import pickle
 import shutil
@@ -46,9 +45,9 @@ def theirs(ended: Run, directory: Path, index: bytes) -> Run:
     path = directory / "theirs" / "step-00000002"
     shutil.copytree(ended.directory / "checkpoints" / "step-00000002", path)
     (path / ".metadata").write_bytes(index)
-    content = json.loads((path / manifest.NAME).read_text())
-    content["files"][".metadata"] = dataclasses.asdict(hashes.entry(path / ".metadata"))
-    (path / manifest.NAME).write_text(json.dumps(content))
+    content = manifest.read(path)
+    content.files[".metadata"] = hashes.entry(path / ".metadata")
+    (path / manifest.NAME).write_text(manifest.sealed(dataclasses.asdict(content)))
     return Run(directory=directory / "job", settings={"resume_from": str(path)})
 
 
