@@ -38,7 +38,7 @@ def main(job: str, ends: Path) -> int:
         load_libraries()
         importlib.import_module(MODEL)
         moments[PARTS[2]] = time.monotonic()
-        _mark_the_others(moments)
+        mark_the_others(moments)
 
     pretrain.load_libraries = marked
     code = int(pretrain.main(["--config", job]))
@@ -47,11 +47,12 @@ def main(job: str, ends: Path) -> int:
     return code
 
 
-def _mark_the_others(moments: dict[str, float]) -> None:
+def mark_the_others(moments: dict[str, float]) -> None:
+    """Once the trainer is imported: the ends of what it does until the first step is reported."""
     checkpoints = importlib.import_module("training.checkpoint.saving").Checkpoints
     _mark(importlib.import_module("torch.distributed"), "init_process_group", moments, after=PARTS[3])
     _mark(checkpoints, "load_newest", moments, before=PARTS[4], after=PARTS[5])
-    _mark(importlib.import_module("training.reporter").Reporter, "step", moments, after=PARTS[6])
+    _mark(importlib.import_module("training.loop").Trainer, "after_step", moments, after=PARTS[6])
 
 
 def _mark(owner: Any, name: str, moments: dict[str, float], *, before: str = "", after: str) -> None:

@@ -77,7 +77,7 @@ def _train(folder: Path, until: int) -> dict[str, float]:
     env = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     began = time.monotonic()
     command = [*torchrun, "-m", "benchmarks.marked_rank", str(job), str(marks)]
-    subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True)
+    subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True, text=True)
     return parts(began, json.loads(marks.read_text()))
 
 

@@ -40,6 +40,18 @@ def test_the_parts_of_a_resume_add_up_to_the_whole() -> None:
     assert "imports (10%)" in each[2].name
 
 
+def test_the_functions_that_are_marked_are_the_trainers() -> None:
+    assert ranks.call(mark) == {}
+
+
+def mark() -> dict[str, float]:
+    from benchmarks.marked_rank import mark_the_others
+
+    moments: dict[str, float] = {}
+    mark_the_others(moments)  # an error where one has another name
+    return moments
+
+
 def test_the_shares_of_the_imports_are_by_package() -> None:
     times = {
         "torch": 20,
