@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +19,8 @@ from tests.training.test_resume import resumed_from, state
 from training import stop
 from training.config import JobConfig
 from training.config.run import RULES
+from training.launch import task
+from training.launch.rendezvous import Rendezvous
 from training.stop import STOP_AT, TIME_LIMIT, Deadline, StopWish
 
 
@@ -34,6 +40,28 @@ def test_told_while_loading_the_checkpoint_stays_what_is_resumed(finished: Path,
     directory = resumed_from(finished, tmp_path / "job", 4)
     assert ranks.train(directory, 2, "told_to_stop_while_loading") == [3, 3]
     assert (state(directory)["step"], state(directory)["checkpoint"]) == (4, "step-00000004")
+
+
+def test_told_by_way_of_torchrun_the_ranks_save_and_leave(tmp_path: Path) -> None:
+    """With the environment that each task of the step gives it; by itself it kills them after 30 s."""
+    directory = write_job(tmp_path, num_steps=100_000, checkpoint_every=100_000, validate_every=0)
+    meeting = task.rendezvous_environment(Rendezvous(("here",), 0, "127.0.0.1", ranks._free_port()), 2)
+    command = [sys.executable, "-m", "torch.distributed.run", "-m", "training.pretrain"]
+    with subprocess.Popen(
+        [*command, "--config", str(directory / "job.yaml")],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, **meeting, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as torchrun:
+        assert torchrun.stdout is not None
+        said = list(itertools.takewhile(lambda line: "Batch 3 Loss" not in line, torchrun.stdout))
+        torchrun.send_signal(signal.SIGUSR1)
+        said += torchrun.communicate(timeout=100)[0]
+    left = state(directory)
+    assert left["status"] == "preempted" and left["checkpoint"] == f"step-{left['step']:08d}", "".join(said)
+    assert str(left["reason"]).startswith("told to stop by SIGUSR1 to rank ")
 
 
 def test_an_evaluation_is_cut_short(tmp_path: Path) -> None:
