@@ -95,9 +95,6 @@ def load_libraries() -> None:
     The garbage collector finds nothing to free in modules; without it this takes about a sixth less time.
     """
     gc.disable()
-    from training.model import library
-
-    library.load()
     import_module("training.loop")
     gc.freeze()
     gc.enable()
