@@ -77,4 +77,4 @@ class Feed:
         left = 0 if known is None else self._config.num_epochs * known - used
         if not 0 < left < self.per_step:
             return None
-        return f"{left} samples of the last epoch do not fill a step of {self.per_step}"
+        return f"{counted(left, 'sample')} of the last epoch cannot fill a step of {self.per_step:,}"

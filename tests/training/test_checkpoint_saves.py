@@ -65,7 +65,7 @@ def test_other_numbers_of_ranks_follow_the_same_curve(tmp_path: Path) -> None:
         losses |= result.losses
     assert losses.keys() == whole.losses.keys()
     assert max(abs(losses[step] - whole.losses[step]) for step in losses) < 1e-6
-    assert "2 ranks saved it and 4 go on" in result.text
+    assert "Saved by 2 ranks, 4 go on" in result.text
 
 
 def test_without_the_moments_the_curve_is_left(tmp_path: Path) -> None:

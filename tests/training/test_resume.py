@@ -130,8 +130,8 @@ def test_two_then_four_ranks_read_each_sample_once(tmp_path: Path) -> None:
     seen = [int(n) for r in range(4) for n in re.findall(r"^sample (\d+)$", ranks.log(directory, r), re.M)]
     assert len(seen) == len(set(seen)) == 10 * 8 + 6 * 16
     assert max(seen) < 190
-    assert "14 samples of the last epoch do not fill a step of 16" in ranks.log(directory)
-    assert "2 ranks saved it and 4 go on" in ranks.log(directory)
+    assert "14 samples of the last epoch cannot fill a step of 16" in ranks.log(directory)
+    assert "Saved by 2 ranks, 4 go on" in ranks.log(directory)
 
 
 def test_too_little_text_for_one_step_is_said_and_not_done(tmp_path: Path) -> None:

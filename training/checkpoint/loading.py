@@ -20,6 +20,7 @@ from training.checkpoint.retention import Kept
 from training.checkpoint.state import Position
 from training.checkpoint.tier import Found, Tier
 from training.files import replace_text
+from training.words import counted
 
 _FOLLOWED = "resumed-from.json"
 
@@ -138,6 +139,6 @@ def load(
     tier.done_reading()
     log(f"Checkpoint loaded from {found.path}")
     if not same_world:
-        log(f"{content.world} ranks saved it and {ranks.world} go on: dropout is seeded anew")
+        log(f"Saved by {counted(content.world, 'rank')}, {ranks.world} go on: dropout is seeded anew")
     position = Position(content.step, content.tokens, content.samples)
     return Loaded(found.path, position, into[state.rng_key(ranks.rank)] if same_world else None)
