@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 import pickle
 import shutil
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.training import saves
+from tests.training import ranks, saves
 from tests.training.saves import Run, good, train
 from training.checkpoint import hashes, manifest
 from training.errors import JobError
@@ -58,6 +61,35 @@ def test_an_index_that_would_run_code_is_refused(ended: Run, tmp_path: Path) -> 
         assert ".metadata: no index of tensors: it names posix.mkdir" in result.error
         assert "Traceback" not in result.error
     assert not proof.exists()
+
+
+def as_debian_12_writes_it(path: Path) -> bytes:
+    """The index, with members of enumerations as Python 3.11.2 writes them."""
+
+    class Pickler(pickle.Pickler):
+        def reducer_override(self, value: object) -> Any:
+            return (getattr, (type(value), value.name)) if isinstance(value, Enum) else NotImplemented
+
+    written = io.BytesIO()
+    with path.open("rb") as file:
+        Pickler(written).dump(pickle.load(file))  # noqa: S301 - our own
+    return written.getvalue()
+
+
+def test_an_index_is_read_whichever_python_wrote_it(ended: Run, tmp_path: Path) -> None:
+    index = ranks.call(
+        as_debian_12_writes_it, ended.directory / "checkpoints" / "step-00000002" / ".metadata"
+    )
+    assert b"getattr" in index
+    result = good(dataclasses.replace(theirs(ended, tmp_path, index), steps=4), 2)
+    assert len(result.losses) == 2, "steps 3 and 4"
+
+
+@pytest.mark.parametrize("of", ["cposix\nsystem\n", "ctorch.distributed.checkpoint.metadata\nMetadata\n"])
+def test_attributes_of_anything_but_an_enumeration_are_refused(of: str, ended: Run, tmp_path: Path) -> None:
+    index = f"cbuiltins\ngetattr\n({of}V__init__\ntR.".encode()
+    for result in train(theirs(ended, tmp_path, index), 2):
+        assert result and ".metadata: no index of tensors: it names " in result.error
 
 
 def test_one_that_would_have_more_unpickled_is_refused(ended: Run, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ else can hold wrong numbers, and no code.
 from __future__ import annotations
 
 import pickle
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +46,23 @@ class DataOnlyReader(FileSystemReader):
         try:
             with path.open("rb") as file:
                 index: Metadata = _Unpickler(file).load()
-        except (pickle.UnpicklingError, EOFError, AttributeError, IndexError, TypeError) as error:
+        except (pickle.UnpicklingError, EOFError, AttributeError, LookupError, TypeError) as error:
             raise CheckpointError(f"{path}: no index of tensors: {error}", "use another checkpoint") from None
         index.storage_meta = StorageMeta(load_id=self.load_id)
         return index
 
 
+def _member(kind: object, name: str) -> Enum:
+    """How Python 3.11.0 to 3.11.3, which Debian 12 has, writes a member of an enumeration."""
+    if not (isinstance(kind, type) and issubclass(kind, Enum)):
+        raise pickle.UnpicklingError("it names builtins.getattr")
+    return kind[name]
+
+
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("builtins", "getattr"):
+            return _member
         if name not in _DATA.get(module, ()):
             raise pickle.UnpicklingError(f"it names {module}.{name}")
         return super().find_class(module, name)
