@@ -87,8 +87,8 @@ class Trainer:
         if stop := self._told_to_stop():
             return stop
         with self.phases.within("load"):
-            self._open_data()
-            self._make()
+            self.open_data()
+            self.make()
             found_none = self._load()
         if self.rank == 0:
             self.reporter.sinks = open_sinks(self.config, self.attempt.directory, self.attempt.state)
@@ -200,7 +200,7 @@ class Trainer:
         self._hear_everything()
         self.saves.begin(self.model, self.optimizer, self.position, self.device)
 
-    def _open_data(self) -> None:
+    def open_data(self) -> None:
         """Returns once there is data for the first step. Raises DataError."""
         wait = Together(self.exchange, self._wish, self.phases, self.log)
         samples = open_samples(self.config, self.attempt.directory, self.chosen.shape.vocab_size, wait)
@@ -208,7 +208,7 @@ class Trainer:
         self.feed.check_suffices()
         self.log(f"Data: {samples.description}")
 
-    def _make(self) -> None:
+    def make(self) -> None:
         """The model, its optimizer, and what takes the steps."""
         shape = self.chosen.shape
         self.model = sharded_model(self.config, shape, self.device, self.world, self.log)

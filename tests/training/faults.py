@@ -187,7 +187,7 @@ def rank_1_slow(rank: int) -> None:
     from training import loop
     from training.model.build import layers
 
-    original = loop.Trainer._make
+    original = loop.Trainer.make
 
     def make(self: loop.Trainer) -> None:
         original(self)
@@ -195,7 +195,7 @@ def rank_1_slow(rank: int) -> None:
             for layer in layers(self.model):
                 layer.register_forward_pre_hook(lambda module, inputs: time.sleep(0.03))
 
-    loop.Trainer._make = make  # type: ignore[method-assign]  # a fake in its place
+    loop.Trainer.make = make  # type: ignore[method-assign]  # a fake in its place
 
 
 def answers_one_step_late(rank: int) -> None:
@@ -350,6 +350,16 @@ def stopped_at_step_6(rank: int) -> None:
 def told_to_stop_while_waiting(rank: int) -> None:
     """Nobody writes the index; rank 1 gets SIGUSR1 when the ranks have waited three times."""
     _waiting(rank, told=1)
+
+
+def missing_file_of_ours(rank: int) -> None:
+    """A bug: the loop opens a file that nobody has named."""
+    from training import loop
+
+    def step(self: loop.Trainer) -> None:
+        Path("/nobody/has/named/it").read_text()
+
+    loop.Trainer.step = step  # type: ignore[method-assign]  # a fake in its place
 
 
 def first_rank_told_to_stop_while_rank_1_waits(rank: int) -> None:

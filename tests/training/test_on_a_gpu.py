@@ -122,7 +122,7 @@ def hooks_of_the_timer(compare_every: int, directory: Path) -> int:
     trainer: Any = SimpleNamespace(
         config=config, chosen=choose(config, directory), device=CPU, world=1, log=said.append
     )
-    loop.Trainer._make(trainer)
+    loop.Trainer.make(trainer)
     return sum(len(layer._forward_hooks) for layer in trainer.model.model.layers)
 
 
