@@ -63,6 +63,13 @@ def checked(norm: float) -> str:
     return "good"
 
 
+def test_a_bug_is_told_with_its_traceback_though_it_is_a_missing_file(tmp_path: Path) -> None:
+    directory = write_job(tmp_path, **EXACT)
+    assert ranks.train(directory, 1, "missing_file_of_ours") == [1]
+    assert "Traceback" in ranks.log(directory) and "faults.py" in ranks.log(directory)
+    assert str(state(directory)["reason"]).startswith("FileNotFoundError: [Errno 2] No such file")
+
+
 def test_a_slow_rank_is_named(tmp_path: Path) -> None:
     directory = write_job(tmp_path, compare_every=6, validate_every=0)
     assert ranks.train(directory, 2, "rank_1_slow") == [0, 0]
