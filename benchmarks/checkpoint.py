@@ -28,8 +28,8 @@ from torch.multiprocessing.spawn import spawn
 
 from benchmarks.figures import Figure, show
 from training.checkpoint import hashes, state
-from training.checkpoint.manifest import FileEntry
-from training.checkpoint.saving import Checkpoints, Position
+from training.checkpoint.manifest import FileEntry, Position
+from training.checkpoint.saving import Checkpoints
 from training.config import JobConfig, parse
 from training.model.build import build
 from training.model.shape import choose

@@ -18,7 +18,8 @@ import torch.distributed as dist
 from training import rng, runstate
 from training.assemble import first_values, reporter, sharded_model
 from training.attempt import Attempt
-from training.checkpoint.saving import Checkpoints, Position
+from training.checkpoint.manifest import Position
+from training.checkpoint.saving import Checkpoints
 from training.config import JobConfig
 from training.data.opening import open_samples
 from training.evaluate import evaluate
@@ -229,13 +230,14 @@ class Trainer:
             rng.start(self.config.seed, random_rank)
             self.phases.resumed(0)
             return True
-        self.position = loaded.position
-        self.attempt.note(step=self.position.step, checkpoint=loaded.path.name)
+        checkpoint, random_state = loaded
+        self.position = checkpoint.content.position
+        self.attempt.note(step=self.position.step, checkpoint=checkpoint.path.name)
         self.phases.resumed(self.position.step)
-        if loaded.rng is None:
+        if random_state is None:
             rng.start(self.config.seed + self.position.step, random_rank)
         else:
-            rng.restore(loaded.rng, self.device)
+            rng.restore(random_state, self.device)
         return False
 
     def _shorten_timeouts(self) -> None:

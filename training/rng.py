@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
+State = dict[str, torch.Tensor]
+"""By generator."""
 
-def capture(device: torch.device) -> dict[str, torch.Tensor]:
+
+def capture(device: torch.device) -> State:
     """State of every generator a step may draw from: torch on the CPU and the device, Python's, NumPy's."""
     state = {
         "torch": torch.get_rng_state(),
@@ -24,7 +27,7 @@ def capture(device: torch.device) -> dict[str, torch.Tensor]:
     return state
 
 
-def restore(state: dict[str, torch.Tensor], device: torch.device) -> None:
+def restore(state: State, device: torch.device) -> None:
     """Put back what `capture` took."""
     torch.set_rng_state(state["torch"])
     random.setstate((3, tuple(state["python"].tolist()), None))

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from training.attempt import Attempt
-from training.checkpoint.saving import Checkpoints, Committed, Position
+from training.checkpoint.manifest import Checkpoint, Position
+from training.checkpoint.saving import Checkpoints
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ class Saves:
         self.checkpoints.give_time()
         self.hear()
 
-    def _note(self, committed: Committed) -> None:
+    def _note(self, committed: Checkpoint) -> None:
         self.log(f"Checkpoint saved to {committed.path}")
         try:
-            self.attempt.note(step=committed.step, checkpoint=committed.path.name)
+            self.attempt.note(step=committed.content.step, checkpoint=committed.path.name)
         except OSError as error:  # a full disk: the checkpoint is there, and the next one is noted or the end
             self.log(f"run_state.json: {error.strerror}; it does not name this checkpoint")

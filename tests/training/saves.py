@@ -126,7 +126,8 @@ def _train(run: Run, rank: int, result: Result) -> None:
 
     from tests.training.model.parts import CPU, loss_of, sharded
     from training import rng
-    from training.checkpoint.saving import Checkpoints, Position
+    from training.checkpoint.manifest import Position
+    from training.checkpoint.saving import Checkpoints
     from training.optim import adamw
 
     config = _config(run, rank)
@@ -134,11 +135,12 @@ def _train(run: Run, rank: int, result: Result) -> None:
     model = sharded(config)
     optimizer = adamw(model, config)
     loaded = checkpoints.load_newest(model, optimizer, CPU)
-    position = loaded.position if loaded else Position()
-    result.loaded = loaded.path.as_posix() if loaded else ""
+    checkpoint, random_state = loaded or (None, None)
+    position = checkpoint.content.position if checkpoint else Position()
+    result.loaded = checkpoint.path.as_posix() if checkpoint else ""
     torch.manual_seed(7 + rank)
-    if loaded and loaded.rng:
-        rng.restore(loaded.rng, CPU)
+    if random_state:
+        rng.restore(random_state, CPU)
     generator = torch.Generator().manual_seed(1)
     rows = torch.randint(0, 256, (ROWS, config.context_length), generator=generator)
     while position.step < run.steps:
@@ -156,7 +158,7 @@ def _train(run: Run, rank: int, result: Result) -> None:
             result.saves.append(position.step)
             checkpoints.save(model, optimizer, position, CPU)
     done = checkpoints.finish()
-    result.finished = done.step if done else None
+    result.finished = done.content.step if done else None
     result.optimizer = [(group["weight_decay"], group["betas"]) for group in optimizer.param_groups]
 
 
@@ -573,16 +575,26 @@ def noting_rates(rank: int) -> None:
 
 
 def slow_writing(rank: int) -> None:
-    """Writing waits until more steps are done."""
-    from training.checkpoint.background import Save
+    """Writing waits until another step is done."""
+    import threading
 
-    original = Save._save
+    from training.checkpoint.background import Save
+    from training.checkpoint.saving import Checkpoints
+
+    stepped = threading.Event()
+    write, poll = Save._save, Checkpoints.poll
 
     def save(self: Save) -> Any:
-        time.sleep(0.5)
-        return original(self)
+        assert stepped.wait(ranks.DEADLINE_SECONDS)
+        return write(self)
+
+    def noting(self: Checkpoints) -> Any:
+        if self._save is not None:
+            stepped.set()
+        return poll(self)
 
     _put(Save, "_save", save)
+    _put(Checkpoints, "poll", noting)
 
 
 def half_is_enough(rank: int) -> None:

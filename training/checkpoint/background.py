@@ -22,19 +22,9 @@ from training.checkpoint import hashes
 from training.checkpoint.group import Ranks, words
 from training.checkpoint.index import METADATA
 from training.checkpoint.interval import Measured
-from training.checkpoint.manifest import FileEntry, Manifest
-from training.checkpoint.state import Position
+from training.checkpoint.manifest import Checkpoint, FileEntry, Manifest, Position
 from training.checkpoint.tier import Tier
 from training.errors import in_words
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a rank tells the others once its files are written."""
-
-    files: dict[str, FileEntry]
-    measured: Measured
-    may_copy: bool
 
 
 @dataclass(frozen=True)
@@ -53,10 +43,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """A committed checkpoint, and what the ranks reported of it; the same on every rank."""
+    """A committed checkpoint, what it cost the slowest rank, and whether all ranks may copy it."""
 
-    path: Path
-    content: Manifest
+    checkpoint: Checkpoint
     measured: Measured
     may_copy: bool
 
@@ -117,24 +106,20 @@ class Save:
         aside = self._tier.begin(position.step)
         # the library tells every rank when writing failed on one
         state_dict_saver.save(self._job.state, storage_writer=_Writer(aside), process_group=self._ranks.group)
-        reports = self._ranks.everywhere(lambda: self._report(aside))
-        content = self._manifest({name: each for part in reports for name, each in part.files.items()})
+        parts = self._ranks.everywhere(lambda: self._hashes(aside))
+        took = time.monotonic() - self._began
+        content = self._manifest({name: each for part in parts for name, each in part.items()})
         path = self._tier.commit(content)
-        slowest = Measured(
-            max(each.measured.stall for each in reports),
-            max(each.measured.save for each in reports),
-            reports[0].measured.step,
-        )
-        return Done(path, content, slowest, all(each.may_copy for each in reports))
+        told = self._ranks.gather((self._job.stall, took, self._job.step_seconds, self._job.may_copy))
+        stalls, saves, steps, may_copy = zip(*told, strict=True)
+        return Done(Checkpoint(path, content), Measured(max(stalls), max(saves), steps[0]), all(may_copy))
 
-    def _report(self, aside: Path) -> Report:
+    def _hashes(self, aside: Path) -> dict[str, FileEntry]:
         """Each rank hashes what it wrote itself; the first also what belongs to all."""
         mine = [path for path in aside.iterdir() if path.name.startswith(f"__{self._ranks.rank}_")]
         if self._ranks.rank == 0:
             mine.append(aside / METADATA)
-        files = {path.name: hashes.entry(path) for path in mine}
-        took = time.monotonic() - self._began
-        return Report(files, Measured(self._job.stall, took, self._job.step_seconds), self._job.may_copy)
+        return {path.name: hashes.entry(path) for path in mine}
 
     def _manifest(self, files: dict[str, FileEntry]) -> Manifest:
         return Manifest(

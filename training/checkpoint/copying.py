@@ -12,8 +12,8 @@ from pathlib import Path
 
 from training.checkpoint import transfer
 from training.checkpoint.group import Ranks
-from training.checkpoint.manifest import CheckpointError
-from training.checkpoint.tier import Found, Tier
+from training.checkpoint.manifest import Checkpoint, CheckpointError
+from training.checkpoint.tier import Tier
 
 
 class Copier:
@@ -30,28 +30,28 @@ class Copier:
         self.copied: int | None = None
         """Step of the last one copied."""
         self.trouble: str | None = None
-        self._from_nodes: Found | None = None
+        self._from_nodes: Checkpoint | None = None
 
     @property
     def idle(self) -> bool:
         """Whether another one can be taken on."""
         return self._thread is None or not self._thread.is_alive()
 
-    def went_on_from(self, found: Found, *, on_nodes: bool) -> None:
+    def went_on_from(self, found: Checkpoint, *, on_nodes: bool) -> None:
         """The run goes on from this checkpoint: it stays, and is copied if it was found on the nodes."""
         self._target.verified = found.content.step
         if on_nodes:
             self._from_nodes = found
             self.start(found)
 
-    def start(self, found: Found) -> threading.Thread:
+    def start(self, found: Checkpoint) -> threading.Thread:
         """Begin to copy; every rank does at the same save."""
         self.copying, self.trouble = found.content.step, None
         self._thread = threading.Thread(target=self._run, args=(found,), name="checkpoint-copy", daemon=True)
         self._thread.start()
         return self._thread
 
-    def finish(self, newest: Found | None) -> None:
+    def finish(self, newest: Checkpoint | None) -> None:
         """Wait until the newest checkpoint of this attempt is copied, or without one what it went on from.
 
         Raises CheckpointError if it cannot be.
@@ -66,7 +66,7 @@ class Copier:
         if self.trouble:
             raise CheckpointError(self.trouble)
 
-    def _run(self, found: Found) -> None:
+    def _run(self, found: Checkpoint) -> None:
         try:
             if not self._ranks.first(lambda: self._target.holds(found.content)):
                 self._log(f"Checkpoint copied to {self._copy(found)}")
@@ -79,7 +79,7 @@ class Copier:
         finally:
             self.copying = None
 
-    def _copy(self, found: Found) -> Path:
+    def _copy(self, found: Checkpoint) -> Path:
         files = self._source.share(found)
         self._target.demand_space(found.content.size, f"the checkpoint of step {found.content.step}")
         aside = self._target.begin(found.content.step)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +12,19 @@ from torch import nn
 from torch.distributed.checkpoint import state_dict_loader
 from torch.distributed.checkpoint.api import CheckpointException
 
+from training import rng
 from training.checkpoint import manifest, retention, state
 from training.checkpoint.group import Ranks, words
-from training.checkpoint.manifest import CheckpointError
+from training.checkpoint.manifest import Checkpoint, CheckpointError
 from training.checkpoint.retention import Kept
-from training.checkpoint.state import Position
-from training.checkpoint.tier import Found, Tier
+from training.checkpoint.tier import Tier
 from training.files import replace_text
 from training.words import counted
 
 _FOLLOWED = "resumed-from.json"
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """What came out of a checkpoint besides the weights; `rng` is None when the number of ranks differs."""
-
-    path: Path
-    position: Position
-    rng: dict[str, torch.Tensor] | None
-
-
-def newest_good(tiers: Sequence[Tier], settings: Mapping[str, Any]) -> tuple[Tier, Found] | None:
+def newest_good(tiers: Sequence[Tier], settings: Mapping[str, Any]) -> tuple[Tier, Checkpoint] | None:
     """The newest checkpoint that verifies, by step; of one step the one in the tier that comes first.
 
     Bad ones are set aside. None when there never was one. Raises CheckpointError when there were checkpoints
@@ -65,7 +55,7 @@ class Asked:
         """Whether this run has not started from it yet. Raises CheckpointError where it is missing."""
         return self._ranks.first(self._is_new)
 
-    def find(self, settings: Mapping[str, Any]) -> tuple[Tier, Found]:
+    def find(self, settings: Mapping[str, Any]) -> tuple[Tier, Checkpoint]:
         """The checkpoint, or the newest good one of a directory of them; nothing there is changed.
 
         Raises CheckpointError where none is good, or the newest was made with other settings.
@@ -79,7 +69,7 @@ class Asked:
         what = f"resume_from: {self._path} holds no good checkpoint"
         raise CheckpointError(what, "name another one, see the log")
 
-    def follow(self, found: Found) -> None:
+    def follow(self, found: Checkpoint) -> None:
         """Note that the run starts from it; the run's own later checkpoints are put aside."""
         self._ranks.first(lambda: self._follow(found))
 
@@ -99,16 +89,16 @@ class Asked:
         note = json.loads(self._note.read_text(encoding="utf-8"))
         return note["path"], note["step"]
 
-    def _readable(self) -> list[Found]:
+    def _readable(self) -> list[Checkpoint]:
         readable = []
         for path in list(retention.committed(self._path).values()) or [self._path]:
             try:
-                readable.append(Found(path, manifest.read(path)))
+                readable.append(Checkpoint(path, manifest.read(path)))
             except ValueError as error:
                 self._log(f"Checkpoint {path} is bad ({error})")
         return readable
 
-    def _follow(self, found: Found) -> None:
+    def _follow(self, found: Checkpoint) -> None:
         for step, path in retention.committed(self._root).items():
             if step >= found.content.step and not path.samefile(found.path):
                 reason = f"resume_from went to step {found.content.step}, {found.path}"
@@ -119,17 +109,17 @@ class Asked:
 
 def load(
     tier: Tier,
-    found: Found,
+    found: Checkpoint,
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     device: torch.device,
     ranks: Ranks,
     log: Callable[[str], None],
-) -> Loaded:
-    """Load a checkpoint that has been verified."""
-    content = found.content
+) -> rng.State | None:
+    """Load a checkpoint that has been verified. Returns this rank's random state; None when the number of
+    ranks differs."""
     log(f"Loading checkpoint from {found.path}")
-    same_world = content.world == ranks.world
+    same_world = found.content.world == ranks.world
     into = state.capture(model, optimizer, device, ranks.rank if same_world else None)
     try:
         state_dict_loader.load(into, storage_reader=tier.reader(found), process_group=ranks.group)
@@ -139,6 +129,6 @@ def load(
     tier.done_reading()
     log(f"Checkpoint loaded from {found.path}")
     if not same_world:
-        log(f"Saved by {counted(content.world, 'rank')}, {ranks.world} go on: dropout is seeded anew")
-    position = Position(content.step, content.tokens, content.samples)
-    return Loaded(found.path, position, into[state.rng_key(ranks.rank)] if same_world else None)
+        by = counted(found.content.world, "rank")
+        log(f"Saved by {by}, {ranks.world} go on: dropout is seeded anew")
+    return into[state.rng_key(ranks.rank)] if same_world else None

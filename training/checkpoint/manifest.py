@@ -31,6 +31,15 @@ class CheckpointError(JobError):
 
 
 @dataclass(frozen=True)
+class Position:
+    """How far a run has come: steps finished, tokens trained on, samples used up."""
+
+    step: int = 0
+    tokens: int = 0
+    samples: int = 0
+
+
+@dataclass(frozen=True)
 class FileEntry:
     """What a file must be: its size in bytes and the XXH3 hash of its content, in hexadecimal."""
 
@@ -59,6 +68,11 @@ class Manifest:
         """Bytes of all files."""
         return sum(each.size for each in self.files.values())
 
+    @property
+    def position(self) -> Position:
+        """Where a run goes on from here."""
+        return Position(self.step, self.tokens, self.samples)
+
     def demand_settings(self, given: Mapping[str, Any], path: Path) -> None:
         """Raise CheckpointError, naming each, where settings are others than those the checkpoint was made
         with. One that either side does not know came with a release, and is no difference."""
@@ -70,6 +84,14 @@ class Manifest:
         if others:
             hint = "restore what was, or start anew with another checkpoint_directory"
             raise CheckpointError(f"{path}: made with other settings: {', '.join(others)}", hint)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One that is committed: its manifest, and where it is on this node."""
+
+    path: Path
+    content: Manifest
 
 
 def start_writing(root: Path, step: int) -> Path:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,29 +16,19 @@ from typing import Any
 import torch
 from torch import nn
 
+from training import rng
 from training.checkpoint import loading, places, state
 from training.checkpoint.background import Done, Job, Save
 from training.checkpoint.copying import Copier
 from training.checkpoint.group import Ranks
 from training.checkpoint.interval import Interval
-from training.checkpoint.loading import Asked, Loaded
-from training.checkpoint.manifest import CheckpointError
-from training.checkpoint.state import Position
-from training.checkpoint.tier import Found, Tier
+from training.checkpoint.loading import Asked
+from training.checkpoint.manifest import Checkpoint, CheckpointError, Position
+from training.checkpoint.tier import Tier
 from training.config import JobConfig
 from training.data import described
 
-__all__ = ["CheckpointError", "Checkpoints", "Committed", "Loaded", "Position"]
-
 _MOST_FAILURES = 3
-
-
-@dataclass(frozen=True)
-class Committed:
-    """A checkpoint that exists from now on."""
-
-    path: Path
-    step: int
 
 
 class Checkpoints:
@@ -64,7 +53,7 @@ class Checkpoints:
         self._interval = Interval(config.checkpoint_every, config.failures_per_node_hour, nodes)
         self._stager: Any = None
         self._save: Save | None = None
-        self._news: list[Committed] = []
+        self._news: list[Checkpoint] = []
         self._failures = 0
         self._size = 0
         self._newest: Done | None = None
@@ -74,8 +63,9 @@ class Checkpoints:
 
     def load_newest(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device
-    ) -> Loaded | None:
+    ) -> tuple[Checkpoint, rng.State | None] | None:
         """Load the newest checkpoint that verifies, or what resume_from names; None when there never was one.
+        Returns the random state of this rank too; None for it when the number of ranks differs.
 
         Bad ones are set aside. Raises CheckpointError when there were checkpoints and all are bad, when the
         one named is missing, when it was made with other settings, or when there is no room for new ones.
@@ -91,7 +81,7 @@ class Checkpoints:
         for tier in tiers:
             tier.verified = step if chosen else None
             tier.demand_space_ahead(self._size, self._config.num_steps)
-        loaded = self._load(*chosen, model, optimizer, device) if chosen else None
+        loaded = (chosen[1], self._load(*chosen, model, optimizer, device)) if chosen else None
         self._interval.saved(step)
         self._since = time.monotonic(), step
         return loaded
@@ -99,16 +89,16 @@ class Checkpoints:
     def _load(
         self,
         tier: Tier,
-        found: Found,
+        found: Checkpoint,
         model: nn.Module,
         optimizer: torch.optim.Optimizer,
         device: torch.device,
-    ) -> Loaded:
-        loaded = loading.load(tier, found, model, optimizer, device, self._ranks, self._log)
+    ) -> rng.State | None:
+        random_state = loading.load(tier, found, model, optimizer, device, self._ranks, self._log)
         self.last_step = found.content.step
         if self._copier:
             self._copier.went_on_from(found, on_nodes=tier is self._local)
-        return loaded
+        return random_state
 
     def due(self, step: int) -> bool:
         """Whether a checkpoint is to be written after this step; the same on every rank."""
@@ -148,14 +138,14 @@ class Checkpoints:
         self.last_step = position.step
         self._since = time.monotonic(), position.step
 
-    def poll(self) -> Committed | None:
+    def poll(self) -> Checkpoint | None:
         """A checkpoint that has been committed since the last call. Cheap; ranks may learn it at different
         steps, so nothing that all must do alike may follow from it."""
         if self._save and not self._save.running:
             self._take(self._save)
         return self._news.pop(0) if self._news else None
 
-    def finish(self) -> Committed | None:
+    def finish(self) -> Checkpoint | None:
         """Wait until the last checkpoint is where every later start finds it; what `poll` has not told yet.
 
         Raises CheckpointError when the last save failed.
@@ -164,7 +154,7 @@ class Checkpoints:
         if self._failures:
             raise CheckpointError("the last checkpoint could not be saved; see the log")
         if self._copier:
-            self._copier.finish(Found(self._newest.path, self._newest.content) if self._newest else None)
+            self._copier.finish(self._newest.checkpoint if self._newest else None)
         news, self._news = self._news, []
         return news[-1] if news else None
 
@@ -186,7 +176,7 @@ class Checkpoints:
         self._save = None
         if isinstance(save.result, Done):
             self._newest, self._failures = save.result, 0
-            self._news.append(Committed(save.result.path, save.step))
+            self._news.append(save.result.checkpoint)
         else:
             self._failures += 1
             self._log(f"Checkpoint of step {save.step} could not be saved: {save.result}")
@@ -196,9 +186,9 @@ class Checkpoints:
         copying = self._copier.copying if self._copier else None
         (self._local or self._shared).prune({copying} if copying is not None else set())
         if self._copier and done.may_copy:
-            self._copier.start(Found(done.path, done.content))
+            self._copier.start(done.checkpoint)
 
-    def _asked(self) -> tuple[Tier, Found] | None:
+    def _asked(self) -> tuple[Tier, Checkpoint] | None:
         """What resume_from names, if the run has not started from it yet."""
         if self._config.resume_from is None:
             return None

@@ -6,7 +6,6 @@ the manifest holds. The optimizer's settings are the job file's, also after a re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,15 +14,6 @@ from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
 from training import rng
-
-
-@dataclass(frozen=True)
-class Position:
-    """How far a run has come: steps finished, tokens trained on, samples used up."""
-
-    step: int = 0
-    tokens: int = 0
-    samples: int = 0
 
 
 def rng_key(rank: int) -> str:

@@ -7,26 +7,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from training.checkpoint import hashes, manifest, retention, space
 from training.checkpoint.group import Ranks
 from training.checkpoint.index import METADATA, DataOnlyReader
-from training.checkpoint.manifest import FileEntry, Manifest
+from training.checkpoint.manifest import Checkpoint, FileEntry, Manifest
 from training.checkpoint.pieces import ScatteredReader
 from training.checkpoint.retention import Kept
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Found:
-    """A checkpoint that may be loaded: its manifest, and where it is on this node."""
-
-    path: Path
-    content: Manifest
 
 
 class Tier:
@@ -110,7 +101,7 @@ class Tier:
 
         self._lead(drop)
 
-    def newest(self) -> Found | None:
+    def newest(self) -> Checkpoint | None:
         """The newest checkpoint with a readable manifest whose files are on the nodes that are there."""
         found: dict[int, list[Manifest]] = {}
         for content in (content for part in self._lead(self._readable) for content in part or []):
@@ -119,10 +110,10 @@ class Tier:
             first, *others = found[step]
             path = retention.committed(self.root).get(step, self.root / retention.directory_name(step))
             if all(other == first for other in others) and self._whole(path, first):
-                return Found(path, first)
+                return Checkpoint(path, first)
         return None
 
-    def faults(self, found: Found) -> list[str]:
+    def faults(self, found: Checkpoint) -> list[str]:
         """What is wrong with the files, which are shared out over the ranks, since hashing takes time."""
         here = [name for name in sorted(found.content.files) if (found.path / name).exists()]
         mine = here[self._beside.index(self._ranks.rank) :: len(self._beside)]
@@ -130,7 +121,7 @@ class Tier:
         wrong = self._ranks.gather(hashes.faults(found.path, found.content, mine))
         return [*(f"{name} is missing" for name in lost), *(fault for part in wrong for fault in part)]
 
-    def set_aside(self, found: Found, reason: str) -> None:
+    def set_aside(self, found: Checkpoint, reason: str) -> None:
         """Move a bad checkpoint out of the way on every node."""
         self._lead(lambda: self._set_aside(found.path, reason) if found.path.exists() else None)
 
@@ -138,7 +129,7 @@ class Tier:
         """Whether a bad checkpoint was found here before."""
         return any(self._ranks.everywhere(lambda: retention.any_set_aside(self.root)))
 
-    def reader(self, found: Found) -> DataOnlyReader:
+    def reader(self, found: Checkpoint) -> DataOnlyReader:
         """What the library loads the checkpoint with."""
         if self.shared:
             return DataOnlyReader(found.path)
@@ -150,7 +141,7 @@ class Tier:
         """Remove what a reader put together."""
         shutil.rmtree(retention.view(self.root, self._ranks.rank), ignore_errors=True)
 
-    def share(self, found: Found) -> dict[str, FileEntry]:
+    def share(self, found: Checkpoint) -> dict[str, FileEntry]:
         """The files that this rank is to copy elsewhere: all ranks together have each file once."""
         here = [name for name in sorted(found.content.files) if (found.path / name).exists()]
         mine = here[self._beside.index(self._ranks.rank) :: len(self._beside)]
