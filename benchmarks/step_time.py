@@ -1,5 +1,5 @@
 """``python -m benchmarks.step_time``: a step of the trainer beside one of the shortest FSDP2 loop that trains
-the same model on the same ranks. Target: at most 1.05.
+the same model on the same ranks, split alike. Target: at most 1.05.
 
 Two gloo ranks on CPUs, in one process group, one step of each in turn; the median of the pairs' ratios, by
 the clock and by the first rank's processor time, which other programs disturb less. What the trainer adds is
@@ -65,6 +65,9 @@ class Bare:
         for layer in layers(self.model):
             layer.forward = _recomputed(layer.forward)
             fully_shard(layer, mesh=mesh)
+        embedding, *end = map(self.model.get_submodule, ("model.embed_tokens", "model.norm", "lm_head"))
+        fully_shard(embedding, mesh=mesh)
+        fully_shard(end, mesh=mesh, reshard_after_forward=False)
         fully_shard(self.model, mesh=mesh)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), 1e-4, fused=True)
 
