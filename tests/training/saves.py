@@ -474,6 +474,13 @@ def trusting_index(rank: int) -> None:
     _put(DataOnlyReader, "read_metadata", FileSystemReader.read_metadata)
 
 
+def index_of_another_torch(rank: int) -> None:
+    """The library's index is made of something that this release does not know."""
+    from training.checkpoint import index
+
+    index._DATA["torch"].remove("Size")
+
+
 def shared_state(rank: int) -> None:
     """The state is not copied aside: it is written as it is by then."""
     from torch.distributed.checkpoint.staging import DefaultStager

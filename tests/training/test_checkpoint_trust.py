@@ -99,6 +99,14 @@ def test_one_that_would_have_more_unpickled_is_refused(ended: Run, tmp_path: Pat
         )
 
 
+def test_an_index_that_could_not_be_loaded_is_no_checkpoint(tmp_path: Path) -> None:
+    """As with a torch that writes it in another way: the first save tells, and not the resume."""
+    for result in train(Run(directory=tmp_path, steps=3, change="index_of_another_torch"), 2):
+        assert result and "Checkpoint of step 2 could not be saved: " in result.text
+        assert ".metadata: no index of tensors: it names torch.Size" in result.text
+    assert not list((tmp_path / "checkpoints").glob("step-*"))
+
+
 def test_read_by_the_library_it_would_run(ended: Run, tmp_path: Path) -> None:
     """Negative control."""
     proof = tmp_path / "proof"

@@ -20,7 +20,7 @@ from torch.futures import Future
 
 from training.checkpoint import hashes
 from training.checkpoint.group import Ranks, words
-from training.checkpoint.index import METADATA
+from training.checkpoint.index import METADATA, DataOnlyReader
 from training.checkpoint.interval import Measured
 from training.checkpoint.manifest import Checkpoint, FileEntry, Manifest, Position
 from training.checkpoint.tier import Tier
@@ -118,6 +118,7 @@ class Save:
         """Each rank hashes what it wrote itself; the first also what belongs to all."""
         mine = [path for path in aside.iterdir() if path.name.startswith(f"__{self._ranks.rank}_")]
         if self._ranks.rank == 0:
+            DataOnlyReader(aside).read_metadata()  # what another torch writes otherwise is said now
             mine.append(aside / METADATA)
         return {path.name: hashes.entry(path) for path in mine}
 

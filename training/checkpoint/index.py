@@ -47,7 +47,8 @@ class DataOnlyReader(FileSystemReader):
             with path.open("rb") as file:
                 index: Metadata = _Unpickler(file).load()
         except (pickle.UnpicklingError, EOFError, AttributeError, LookupError, TypeError) as error:
-            raise CheckpointError(f"{path}: no index of tensors: {error}", "use another checkpoint") from None
+            hint = "use another checkpoint, or the torch that training/requirements.txt names"
+            raise CheckpointError(f"{path}: no index of tensors: {error}", hint) from None
         index.storage_meta = StorageMeta(load_id=self.load_id)
         return index
 
