@@ -183,6 +183,13 @@ def test_duration_and_cost_follow_from_what_is_stated(capsys: pytest.CaptureFixt
     assert slow["cost"] == pytest.approx(2 * 32 * slow["seconds"] / 3600)
 
 
+def test_logits_are_in_memory_of_some_tokens_only(capsys: pytest.CaptureFixture[str]) -> None:
+    lengths = (1_024, 4_096, 32_768)
+    question = ["--preset", "mathstral-7b", "--json"]
+    logits = [planned(capsys, *question, f"context_length={n}")["memory"]["logits"] for n in lengths]
+    assert logits == [1_024 * 32_768 * 10, 4_096 * 32_768 * 10, 4_096 * 32_768 * 10]
+
+
 def test_short_documents_take_less_attention(capsys: pytest.CaptureFixture[str]) -> None:
     """43.5 GFLOP a token for the parameters, 51.5 for attention over all of 32,768 tokens, 2.4 over 1,500."""
     question = ["--preset", "mathstral-7b"]
