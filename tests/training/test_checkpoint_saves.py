@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import subprocess
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.training import saves
+from tests.training import ranks, saves
 from tests.training.saves import Run, good, train
 
 DROPOUT = {"residual_dropout": 0.1, "embedding_dropout": 0.1}
@@ -106,9 +107,10 @@ def test_a_save_without_room_costs_that_checkpoint_only(undisturbed: saves.Resul
 
 
 def test_if_a_save_without_room_mattered_the_run_would_end(tmp_path: Path) -> None:
-    """Negative control."""
-    for result in train(Run(directory=tmp_path, steps=8, change="failure_that_matters"), 2):
-        assert result and "no checkpoint, no training" in result.error and max(result.losses) < 8
+    """Negative control. One rank learns of it first, and the other that this one has gone."""
+    results = train(Run(directory=tmp_path, steps=8, change="failure_that_matters"), 2)
+    assert all(result and result.error and max(result.losses) < 8 for result in results)
+    assert any(result and "no checkpoint, no training" in result.error for result in results)
 
 
 def test_without_giving_back_a_failed_save_would_keep_its_room(tmp_path: Path) -> None:
@@ -143,6 +145,23 @@ def test_a_disk_that_is_full_in_mid_save_costs_that_checkpoint_only(
     assert result.losses == {3: undisturbed.losses[3]}
     (refused, _) = train(dataclasses.replace(run, change=""), 2)
     assert refused and "are needed for 3 checkpoints more" in refused.error
+
+
+def failure_in_words() -> str:
+    from torch.distributed.checkpoint.api import CheckpointException
+
+    from training.checkpoint.group import words
+
+    stack = traceback.StackSummary()
+    gone = FileNotFoundError(2, "No such file or directory", "/gone/__1_0.distcp")
+    return words(CheckpointException("write", {1: (gone, stack), 0: (OSError(5, "I/O error"), stack)}))
+
+
+def test_a_failed_save_names_ranks_and_paths() -> None:
+    assert ranks.call(failure_in_words) == (
+        "rank 0: OSError: [Errno 5] I/O error; "
+        "rank 1: FileNotFoundError: [Errno 2] No such file or directory: '/gone/__1_0.distcp'"
+    )
 
 
 def test_room_that_comes_back_is_used(undisturbed: saves.Result, tmp_path: Path) -> None:
