@@ -36,7 +36,8 @@ class Hub:
     url: str = ""
 
     def processes(self) -> set[int]:
-        return {process for process, _method, _path in self.requests}
+        """Those that asked, but for one that was gone before it could be told which it was."""
+        return {process for process, _method, _path in self.requests} - {0}
 
 
 @contextmanager
