@@ -6,6 +6,7 @@ run: it goes on from the checkpoint before. The third in a row does.
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable
@@ -41,7 +42,6 @@ class Checkpoints:
         self, config: JobConfig, directory: Path, model: dict[str, Any], log: Callable[[str], None]
     ) -> None:
         self._config, self._directory, self._model, self._log = config, directory, model, log
-        self._settings = {**config.shared(), **described.text_of(config, directory)}
         self._ranks = Ranks(timedelta(seconds=config.init_timeout_seconds))
         self._shared = places.shared(config, directory, self._ranks, log)
         self._local: Tier | None = None
@@ -60,6 +60,11 @@ class Checkpoints:
         self._since = time.monotonic(), 0
         self.last_step: int | None = None
         """Step of the newest save that began, or of the checkpoint loaded; the same on every rank."""
+
+    @functools.cached_property
+    def _settings(self) -> dict[str, Any]:
+        """What a resume must share. Of the text it is known when the data is open, and not before."""
+        return {**self._config.shared(), **described.text_of(self._config, self._directory)}
 
     def load_newest(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device
