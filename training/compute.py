@@ -35,13 +35,15 @@ DEVICES: dict[str, Device] = {
 }
 
 
-def device_named(name: str) -> Device | None:
-    """The entry for the name a driver gives, such as `NVIDIA A100-SXM4-80GB`; None for one not listed."""
+def gpu_named(name: str) -> str | None:
+    """The key for the name a driver gives, such as `NVIDIA A100-SXM4-80GB`; None for one not listed."""
     words = name.upper().replace("-", " ").split()
-    for key, device in DEVICES.items():
-        if all(part in words for part in key.upper().split("-")):
-            return device
-    return None
+    return next((key for key in DEVICES if all(part in words for part in key.upper().split("-"))), None)
+
+
+def device_named(name: str) -> Device | None:
+    """Its entry."""
+    return DEVICES.get(gpu_named(name) or "")
 
 
 def flops_per_token(shape: Shape, document_length: float) -> float:

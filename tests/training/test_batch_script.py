@@ -68,9 +68,11 @@ def render(directory: Path, **changes: object) -> str:
     return environment.from_string(text).render(job=job | changes)
 
 
-def run(script: str, directory: Path, bin_directory: Path) -> subprocess.CompletedProcess[str]:
+def run(
+    script: str, directory: Path, bin_directory: Path, *settings: str
+) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": f"{bin_directory}:{os.environ['PATH']}", "SLURM_JOB_ID": "42", "SLURM_NTASKS": "2"}
-    command = ["bash", "-c", script]
+    command = ["bash", "-c", script, "job.sbatch", *settings]
     return subprocess.run(
         command, env=environment, cwd=directory, capture_output=True, text=True, timeout=150, check=False
     )
@@ -96,6 +98,33 @@ def test_a_job_whose_first_node_was_lost_trains_to_the_end(tmp_path: Path, slurm
     assert "task: node 0 of 2, meeting at 127.0.0.1:" in done.stdout
     state = json.loads((directory / "run" / "run_state.json").read_text())
     assert (state["status"], state["step"], state["job_id"]) == ("done", 4, "42")
+
+
+def test_settings_of_the_submission_go_over_those_of_the_job_file(tmp_path: Path, slurm: Path) -> None:
+    """On every start, as Slurm keeps the script's arguments; and in what is looked at before."""
+    directory = write_job(tmp_path / "job", num_steps=4, dataset="/not/there")
+    done = run(render(directory), directory, slurm, "num_steps=2", "dataset=shipped", "lr_schedule=linear")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the step ended with exit code 137" in done.stderr and "Data: " in done.stdout
+    state = json.loads((directory / "run" / "run_state.json").read_text())
+    assert (state["status"], state["step"]) == ("done", 2)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("num_step=2", "command line: num_step: not a setting of a job\n  hint: did you mean num_steps?"),
+        ("num_steps=two", "command line: num_steps: "),
+        ("--num_steps=2", "unrecognized arguments: --num_steps=2"),
+    ],
+)
+def test_a_wrong_setting_of_the_submission_starts_nothing(
+    setting: str, said: str, tmp_path: Path, slurm: Path
+) -> None:
+    directory = write_job(tmp_path / "job", num_steps=4)
+    done = run(render(directory), directory, slurm, setting)
+    assert (done.returncode, done.stdout) == (2, "") and said in done.stderr
+    assert not (directory / "run").exists() and not (slurm / "started").exists()
 
 
 def test_a_missing_code_folder_is_one_sentence(tmp_path: Path, slurm: Path) -> None:

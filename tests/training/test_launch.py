@@ -552,7 +552,7 @@ def test_a_wrong_job_file_starts_nothing(
 ) -> None:
     monkeypatch.setenv("PATH", "")  # srun would not be found, with another exit
     (tmp_path / "job.yaml").write_text("checkpoint_evry: 5\nnum_steps: many\n")
-    code = supervise.main(["--job-file", str(tmp_path / "job.yaml"), "--ranks-per-node", "8"])
+    code = supervise.main(["--config", str(tmp_path / "job.yaml"), "--ranks-per-node", "8"])
     said = capsys.readouterr().err
     assert code == 2
     assert "did you mean checkpoint_every?" in said and "num_steps" in said

@@ -179,7 +179,7 @@ def test_what_is_run_before_the_ranks(tmp_path: Path, monkeypatch: pytest.Monkey
     """Weights that are not there are fetched, by one process, before memory and data are looked at."""
     monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "4")
-    monkeypatch.setattr(slurm, "ask", lambda command: "81920\n81920\n")
+    monkeypatch.setattr(slurm, "ask", lambda command: "NVIDIA H100 NVL, 95830\n" * 8)
     started: list[list[str]] = []
 
     def fake(command: list[str], **_options: object) -> subprocess.CompletedProcess[str]:
@@ -197,4 +197,32 @@ def test_what_is_run_before_the_ranks(tmp_path: Path, monkeypatch: pytest.Monkey
     ]
     assert started[0][1:] == ["mistralai/Mathstral-7B-v0.1", "--revision", "abc"]
     assert started[1][3:7] == ["--world", "32", "--gpus-per-node", "8"]
-    assert started[1][-2:] == ["--gpu-memory", "80"]
+    assert started[1][-4:] == ["--gpu", "H100-NVL", "--gpu-memory", "94"]
+
+
+def test_a_plan_that_does_not_fit_is_told_and_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(slurm, "ask", hangs)
+    monkeypatch.setattr(prepare.Place, "run", lambda self, module, *arguments: module != "training.plan")
+    directory = write_job(tmp_path, device="auto")
+    prepare.prepare(config.load(directory / "job.yaml"), place(directory))
+    assert "by its plan the job does not fit; it is started all the same" in capsys.readouterr().err
+
+
+def hangs(command: Sequence[str]) -> str:
+    raise LaunchError(f"{command[0]}: no answer in 60 s")
+
+
+def test_groups_that_do_not_fill_the_ranks_start_none(tmp_path: Path) -> None:
+    directory = write_job(tmp_path, sharding="hybrid", shard_group_size=2)
+    with pytest.raises(config.JobConfigError, match="groups of 2 do not fill 1 ranks evenly"):
+        prepare.prepare(config.load(directory / "job.yaml"), place(directory))
+
+
+def test_a_command_that_hangs_or_is_missing_is_an_error_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slurm, "_ASK_SECONDS", 0.1)
+    with pytest.raises(LaunchError, match=r"sleep: no answer in 0\.1 s"):
+        slurm.ask(["sleep", "60"])
+    with pytest.raises(LaunchError, match="nvidia-smi-of-none: No such file or directory"):
+        slurm.ask(["nvidia-smi-of-none"])

@@ -54,7 +54,7 @@ def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
         monkeypatch.setattr(slurm, "ask", ask)
         monkeypatch.setattr(slurm, "HYPERPOD_MARKER", tmp_path / ("" if marker else "nowhere"))
         if module is supervise:
-            given = ["--job-file", str(tmp_path / "job" / "job.yaml"), "--ranks-per-node", "8", *options]
+            given = ["--config", str(tmp_path / "job" / "job.yaml"), "--ranks-per-node", "8", *options]
             assert supervise.main(given) == 0
         else:
             assert run.main([*options, "--progress", r"(\d+)", "--", "torchrun", "train.py"]) == 0

@@ -1,8 +1,8 @@
 """`python -m training.data.check --config job.yaml [key=value ...]`: one error before any rank starts.
 
-Looks at the job file, the tokenizer, and whether the dataset can be read and has the column; begins the index
-if there is none. One process asks the hub, and none where the index is whole. Exit codes: 0 good; 2 not, with
-the reason and a way out on stderr.
+Looks at the job file, the packages that it needs, the tokenizer, and whether the dataset can be read and has
+the column; begins the index if there is none. One process asks the hub, and none where the index is whole.
+Exit codes: 0 good; 2 not, with the reason and a way out on stderr.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from training.data.shards import read_source
 from training.data.tokenizer import check_vocabulary
 from training.data.writer import Writer
 from training.errors import JobError
+from training.metrics import sinks
 from training.model.shape import choose
 
 
@@ -55,6 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = job_parser("python -m training.data.check").parse_intermixed_args(arguments)
     try:
         config = load(options.config, options.overrides)
+        sinks.check(config)
         print(f"Data: {check(config, options.config.absolute().parent)}")
     except JobError as error:
         print(error, file=sys.stderr)

@@ -14,11 +14,14 @@ from pathlib import Path
 
 from training import runstate
 from training.checkpoint import manifest, retention
+from training.compute import gpu_named
 from training.config import JobConfig
+from training.console import tell
 from training.launch import slurm
 from training.launch.slurm import LaunchError
 from training.model import published
 from training.model.presets import PRESETS, SCRATCH
+from training.model.shape import shard_group
 
 
 @dataclass(frozen=True)
@@ -28,27 +31,52 @@ class Place:
     job_file: Path
     ranks_per_node: int
     python: Sequence[str]
+    overrides: Sequence[str] = ()
+    """Settings over those of the job file."""
 
     @property
     def directory(self) -> Path:
         """The job directory."""
         return self.job_file.absolute().parent
 
+    @property
+    def world(self) -> int:
+        """Ranks of the job."""
+        return int(os.environ.get("SLURM_JOB_NUM_NODES", "1")) * self.ranks_per_node
+
+    @property
+    def job(self) -> list[str]:
+        """The job, as its programs are told."""
+        return ["--config", str(self.job_file), *self.overrides]
+
+    def run(self, module: str, *arguments: str) -> bool:
+        """Run a program of the trainer's to its end; whether it ended well."""
+        command = [*self.python, "-m", module, *arguments]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode == 0
+
 
 def prepare(job: JobConfig, place: Place) -> None:
     """Fetch weights that are not there, and look at memory and data, before any rank starts.
 
-    Raises LaunchError where the job cannot run; the reason is on stderr then, and CheckpointError where its
-    settings are not those it was begun with. A job that has saved before is not looked at further: a restart
-    should not wait, nor end because the hub does not answer.
+    Raises LaunchError where the job cannot run; the reason is on stderr then, CheckpointError where its
+    settings are not those it was begun with, and JobConfigError where they do not suit the number of ranks.
+    A job that has saved before is not looked at further: a restart should not wait, nor end because the hub
+    does not answer.
     """
     _demand_settings(job, place.directory)
+    shard_group(job, place.world, place.ranks_per_node)
     if runstate.read_state(place.directory / "run").checkpoint is not None:
         return
-    for module, *arguments in [*_missing_weights(job, place), *_plan(job, place), _data(place)]:
-        command = [*place.python, "-m", module, *arguments]
-        if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode != 0:
-            raise LaunchError(f"launcher: {module} found that the job cannot run; no rank was started")
+    _fetch_weights(job, place)
+    if job.device != "cpu" and not place.run("training.plan", *place.job, *_machine(place)):
+        # it counts, and has not been measured on a GPU
+        tell("launcher: by its plan the job does not fit; it is started all the same")
+    _demand(place, "training.data.check", *place.job)
+
+
+def _demand(place: Place, module: str, *arguments: str) -> None:
+    if not place.run(module, *arguments):
+        raise LaunchError(f"launcher: {module} found that the job cannot run; no rank was started")
 
 
 def _demand_settings(job: JobConfig, directory: Path) -> None:
@@ -61,43 +89,38 @@ def _demand_settings(job: JobConfig, directory: Path) -> None:
                 return
 
 
-def _missing_weights(job: JobConfig, place: Place) -> list[list[str]]:
+def _fetch_weights(job: JobConfig, place: Place) -> None:
     """One process fetches what all ranks read."""
     weights = job.weights or (PRESETS[job.preset].weights if job.preset in PRESETS else SCRATCH)
     if weights == SCRATCH or weights.startswith(("/", ".", "~")):
-        return []
+        return
     try:
         published.find(weights, job.weights_revision, place.directory)
     except FileNotFoundError:
         revision = ["--revision", job.weights_revision] if job.weights_revision else []
-        return [["training.model.published", weights, *revision]]
-    return []
+        _demand(place, "training.model.published", weights, *revision)
 
 
-def _plan(job: JobConfig, place: Place) -> list[list[str]]:
-    """Whether it fits the GPUs of this node, which are those of the others, and the file system."""
-    if job.device == "cpu":
-        return []
-    world = int(os.environ.get("SLURM_JOB_NUM_NODES", "1")) * place.ranks_per_node
+def _machine(place: Place) -> list[str]:
+    """What a plan is told: GPUs like those of this node, and the file system."""
     disk = os.statvfs(place.directory)
+    gpu, memory_gib = _gpu()
     sizes = {
-        "--world": world,
+        "--world": place.world,
         "--gpus-per-node": place.ranks_per_node,
         "--file-system": disk.f_frsize * disk.f_blocks >> 30,
-        "--gpu-memory": _gpu_memory_gib(),
+        "--gpu": gpu,
+        "--gpu-memory": memory_gib,
     }
-    given = [word for name, size in sizes.items() if size for word in (name, str(size))]
-    return [["training.plan", "--config", str(place.job_file), *given]]
+    return [word for name, size in sizes.items() if size for word in (name, str(size))]
 
 
-def _data(place: Place) -> list[str]:
-    return ["training.data.check", "--config", str(place.job_file)]
-
-
-def _gpu_memory_gib() -> int:
-    """Memory of the first GPU; 0 where nobody says."""
+def _gpu() -> tuple[str | None, int]:
+    """The first GPU by its name in training/compute.py, and its GiB of memory; None and 0 where not known."""
+    query = "--query-gpu=name,memory.total"
     try:
-        said = slurm.ask(["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"])
-        return round(int(said.splitlines()[0]) / 1024)
-    except (OSError, ValueError, IndexError):
-        return 0
+        said = slurm.ask(["nvidia-smi", query, "--format=csv,noheader,nounits"])
+        name, _, mib = said.splitlines()[0].rpartition(",")
+        return gpu_named(name), round(int(mib) / 1024)
+    except (LaunchError, ValueError, IndexError):
+        return None, 0

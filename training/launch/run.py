@@ -28,7 +28,7 @@ from training.launch.foreign import ForeignStep, Patience
 from training.launch.network import NetworkCheck
 from training.launch.output import Progress, Reader
 from training.launch.reach import OnThisMachine, UnderSlurm, adopt_orphans
-from training.launch.slurm import Container, LaunchError
+from training.launch.slurm import LaunchError
 from training.launch.supervisor import Supervisor, say, supervise
 from training.launch.task import CALLERS_PYTHONPATH
 
@@ -93,7 +93,6 @@ def _parser() -> argparse.ArgumentParser:
         help="between two attempts; default: 60",
     )
     add("--run-directory", type=Path, default=Path("run"), help="where its state lies; default: run")
-    add("--ranks-per-node", type=_count, default=1, help="under Slurm, for torchrun; default: 1")
     slurm.add_options(parser)
     add("--here", action="store_true", help="run it here although this is a Slurm job")
     add("command", nargs=argparse.REMAINDER)
@@ -105,12 +104,6 @@ def _seconds(text: str) -> float:
     if not (math.isfinite(seconds) and seconds >= 0):
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds, 0 or more")
     return seconds
-
-
-def _count(text: str) -> int:
-    if int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return int(text)
 
 
 def _metrics(path: Path | None) -> Path | None:
@@ -142,24 +135,12 @@ def _command(options: argparse.Namespace, words: Sequence[str], job_id: str) -> 
         adopt_orphans()
         return Command(words, OnThisMachine(), environment=_environment()), False
     slurm.refuse_frozen(words)
-    resume = slurm.HYPERPOD_MARKER.is_dir() and not options.no_auto_resume
-    container = _container(options)
-    given = slurm.srun_options(resume, container, slurm.ask)
-    python = options.container_python if container else slurm.INTERPRETER
-    task = slurm.task_command(python, options.ranks_per_node, words)
+    line, left_out = slurm.step(options, slurm.container(options, [str(_CODE)], Path.cwd()), words)
     theirs = _environment()
     before = theirs["PYTHONPATH"]
     ours = {CALLERS_PYTHONPATH: before, "PYTHONPATH": f"{_CODE}:{before}".rstrip(":")}
     environment = {**theirs, **ours}
-    step = Command(["srun", *given, *task], UnderSlurm(job_id), environment=environment)
-    return step, resume and "--auto-resume=1" not in given
-
-
-def _container(options: argparse.Namespace) -> Container | None:
-    if not options.container_image:
-        return None
-    mounts = slurm.mounts_for([str(Path.cwd()), str(_CODE)], options.container_mount)
-    return Container(image=options.container_image, mounts=mounts, directory=Path.cwd())
+    return Command(line, UnderSlurm(job_id), environment=environment), left_out
 
 
 def _environment() -> dict[str, str]:

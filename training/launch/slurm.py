@@ -48,10 +48,35 @@ class Container:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What a launcher is told of its step."""
     group = parser.add_argument_group("under Slurm")
+    group.add_argument("--ranks-per-node", type=_count, default=1, help="for torchrun; default: 1")
     group.add_argument("--no-auto-resume", action="store_true", help="plain srun, also on HyperPod")
     group.add_argument("--container-image", help="image for Pyxis, or the path of a squashfs file")
     group.add_argument("--container-mount", action="append", default=[], metavar="/outside:/inside")
     group.add_argument("--container-python", default="python3", help="interpreter inside the image")
+
+
+def container(options: argparse.Namespace, paths: Iterable[str], directory: Path) -> Container | None:
+    """The container asked for, with these paths inside. Raises LaunchError for one unknown inside."""
+    if not options.container_image:
+        return None
+    mounts = mounts_for([str(directory), *paths], options.container_mount)
+    return Container(image=options.container_image, mounts=mounts, directory=directory)
+
+
+def interpreter(options: argparse.Namespace) -> str:
+    """What runs Python in a task."""
+    return str(options.container_python) if options.container_image else sys.executable
+
+
+def step(
+    options: argparse.Namespace, inside: Container | None, command: Sequence[str]
+) -> tuple[list[str], bool]:
+    """The line of a step that runs a command, and whether auto-resume was wanted and cannot be had."""
+    resume = HYPERPOD_MARKER.is_dir() and not options.no_auto_resume
+    given = srun_options(resume, inside, ask)
+    writable = [inside.directory] if inside else []
+    task = task_command(interpreter(options), options.ranks_per_node, command, writable)
+    return ["srun", *given, *task], resume and "--auto-resume=1" not in given
 
 
 def mounts_for(paths: Iterable[str], more: Sequence[str]) -> tuple[str, ...]:
@@ -107,13 +132,25 @@ def refuse_frozen(command: Sequence[str]) -> None:
 
 
 def ask(command: Sequence[str]) -> str:
-    """Both outputs of a command that ends by itself."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    """Both outputs of a command that ends by itself. Raises LaunchError for one that is missing or hangs."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_ASK_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        hint = "look at the node: a daemon or a driver hangs"
+        raise LaunchError(f"{command[0]}: no answer in {_ASK_SECONDS} s", hint) from None
+    except OSError as error:
+        raise LaunchError(f"{command[0]}: {error.strerror}", "install it, or add it to PATH") from None
     return done.stdout + done.stderr
 
 
 _ALWAYS = ("-l", "--kill-on-bad-exit=1")
-INTERPRETER = sys.executable
+_ASK_SECONDS = 60
+
+
+def _count(text: str) -> int:
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return int(text)
 
 
 def _takes(options: Sequence[str], run: Callable[[Sequence[str]], str]) -> bool:

@@ -155,6 +155,8 @@ def supervise(supervisor: Supervisor) -> int:
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup's wish stands
             signal.signal(number, supervisor.handle)
+    if supervisor.requeue_on_machine_fault:
+        say("srun takes no --auto-resume with a container here: a machine's fault queues the job again")
     patience = _LOCK_PATIENCE_SECONDS if supervisor.job_id else 0.0
     try:
         with alone(supervisor.run_directory, patience, say, supervisor.wait):

@@ -135,7 +135,7 @@ def _environment(instance: instance_types.InstanceType) -> dict[str, str]:
     if instance.efa_rdma:
         names["FI_EFA_USE_DEVICE_RDMA"] = "1"  # libfabric aborts where the device has no RDMA
     if instance.gpus:
-        names["NCCL_DEBUG"] = "INFO"
+        names |= {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}  # which network, and no more
     return names
 
 

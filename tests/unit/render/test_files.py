@@ -210,7 +210,7 @@ def test_tokens_pass_through_unchanged() -> None:
 def test_a_job_without_auto_resume_says_so_to_the_launcher() -> None:
     assert "--no-auto-resume" not in render.job(cluster(), None)["job.sbatch"]
     plain = render.job(cluster(slurm={"auto_resume": False}), None)["job.sbatch"]
-    assert plain.endswith("  --job-file job.yaml --ranks-per-node 8 --no-auto-resume\n")
+    assert plain.endswith('  --config job.yaml --ranks-per-node 8 --no-auto-resume "$@"\n')
 
 
 def test_a_job_in_a_container_says_so_to_the_launcher() -> None:
@@ -218,7 +218,7 @@ def test_a_job_in_a_container_says_so_to_the_launcher() -> None:
     script = render.job(cluster(training=training), None)["job.sbatch"]
     assert script.endswith(
         "--ranks-per-node 8 --container-image='/fsx/a.sqsh' --container-python='python3' "
-        "--container-mount='/a:/b' --stop-on-sockets\n"
+        "--container-mount='/a:/b' --stop-on-sockets \"$@\"\n"
     )
 
 
@@ -239,7 +239,11 @@ def test_the_jobs_header_follows_the_first_worker_group() -> None:
 @pytest.mark.parametrize(
     ("instance_type", "present", "absent"),
     [
-        ("ml.p4de.24xlarge", ["FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA", "NCCL_DEBUG"], []),
+        (
+            "ml.p4de.24xlarge",
+            ["FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA", "NCCL_DEBUG", "NCCL_DEBUG_SUBSYS"],
+            [],
+        ),
         ("ml.g5.12xlarge", ["NCCL_DEBUG"], ["FI_EFA_USE_DEVICE_RDMA"]),
         ("ml.c5.4xlarge", [], ["FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA", "NCCL_DEBUG"]),
     ],
@@ -280,7 +284,7 @@ def test_an_overlay_changes_what_it_lists_and_nothing_else() -> None:
     assert [new for old, new in lines if old != new] == [
         "bin=$(readlink -e '/opt') && [[ -x \"$bin/python3\" ]] || {",
         "  echo 'job.sbatch: /opt/python3 is not there; see docs/reference/job.md, \"The environment\"' >&2",
-        "  --job-file job.yaml --ranks-per-node 1",
+        '  --config job.yaml --ranks-per-node 1 "$@"',
     ]
 
 
