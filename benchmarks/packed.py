@@ -92,7 +92,13 @@ def place(device: str, tokens: int) -> Iterator[Place]:
     kinds = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
     with tempfile.TemporaryDirectory() as folder:
         _write_documents(Path(folder) / "documents", tokens)
-        dist.init_process_group(kinds, init_method=f"file://{folder}/meet", rank=0, world_size=1)
+        dist.init_process_group(
+            kinds,
+            init_method=f"file://{folder}/meet",
+            rank=0,
+            world_size=1,
+            device_id=chosen if device == "cuda" else None,  # as a rank of a job
+        )
         try:
             yield Place(Path(folder), chosen)
         finally:
