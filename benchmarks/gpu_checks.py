@@ -53,7 +53,7 @@ def _batch(ours: Trainer) -> Batch:
 def _logits(ours: Trainer, batch: Batch, *, flash: bool) -> torch.Tensor:
     ids = torch.from_numpy(batch.ids[:, :-1]).to(ours.device)
     apart = keep_apart(batch.positions, ours.device, flash=flash, compiled=False)
-    logits: torch.Tensor = ours.model.eval()(input_ids=ids, **apart).logits
+    logits: torch.Tensor = ours.stepper.model.eval()(input_ids=ids, **apart).logits
     return logits.float()
 
 
@@ -68,7 +68,7 @@ def _gradients(place: Place, shape: dict[str, Any], *, offload: bool) -> torch.T
     ours = place.built(f"offloading-{offload}", activation_offloading=offload, **shape)
     loss: Any = ours.stepper.loss(_batch(ours))
     loss.backward()
-    gradients: list[Any] = [parameter.grad for parameter in ours.model.parameters()]
+    gradients: list[Any] = [parameter.grad for parameter in ours.stepper.model.parameters()]
     return torch.cat([each.full_tensor().flatten().cpu() for each in gradients])
 
 

@@ -74,7 +74,7 @@ class Place:
         trainer = self.trainer(name, **{"checkpoint_every": 1_000_000, **settings})
         trainer.open_data()
         trainer.make()
-        first_values(trainer.model, trainer.chosen, trainer.config.seed, trainer.log)
+        first_values(trainer.stepper.model, trainer.chosen, trainer.config.seed, trainer.log)
         return trainer
 
 

@@ -1,4 +1,4 @@
-"""From a job's settings to a sharded model with its first values, and to what reports its steps."""
+"""From a job's settings to a sharded model with its first values, and what takes and reports its steps."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from training.compute import device_named, flops_per_token
 from training.config import JobConfig
 from training.model import weights
 from training.model.build import build
+from training.model.documents import has_flash
 from training.model.presets import Shape
 from training.model.shape import Model
 from training.model.shard import make_mesh, parameter_device, shard
 from training.model.values import allocate, initialise
+from training.optim import adamw
 from training.reporter import Rates, Reporter
+from training.step import Stepper
 
 
 def sharded_model(
@@ -34,6 +37,15 @@ def sharded_model(
     allocate(model, device, parameter_device(config, device))
     log("Wrapped model with FSDP")
     return model.train()
+
+
+def stepper(
+    config: JobConfig, shape: Shape, device: torch.device, world: int, log: Callable[[str], None]
+) -> Stepper:
+    """What takes the steps, with the model and its optimizer. A collective."""
+    model = sharded_model(config, shape, device, world, log)
+    flash = has_flash(shape, config, device)
+    return Stepper(model, adamw(model, config), device, config.grad_clip, flash, config.compile)
 
 
 def first_values(model: nn.Module, chosen: Model, seed: int, log: Callable[[str], None]) -> None:

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from training import rng, runstate
-from training.assemble import first_values, reporter, sharded_model
+from training.assemble import first_values, reporter, stepper
 from training.attempt import Attempt
 from training.checkpoint.manifest import Position
 from training.checkpoint.saving import Checkpoints
@@ -27,15 +27,12 @@ from training.exchange import Exchange, Words
 from training.feed import Feed
 from training.metrics.sinks import open_sinks
 from training.model.build import layers
-from training.model.documents import has_flash
 from training.model.shape import choose
 from training.model.shard import groups
-from training.optim import adamw
 from training.reporter import Work
 from training.saves import Saves
 from training.schedule import learning_rate
 from training.speed import ForwardTimer
-from training.step import Stepper
 from training.stop import Stop
 from training.together import Together, ToldToStop
 
@@ -199,7 +196,7 @@ class Trainer:
         if self.checkpoints.last_step == self.position.step:
             return
         self._hear_everything()
-        self.saves.begin(self.model, self.optimizer, self.position, self.device)
+        self.saves.begin(self.stepper.model, self.stepper.optimizer, self.position, self.device)
 
     def open_data(self) -> None:
         """Returns once there is data for the first step. Raises DataError."""
@@ -210,23 +207,18 @@ class Trainer:
         self.log(f"Data: {samples.description}")
 
     def make(self) -> None:
-        """The model, its optimizer, and what takes the steps."""
-        shape = self.chosen.shape
-        self.model = sharded_model(self.config, shape, self.device, self.world, self.log)
-        self.optimizer = adamw(self.model, self.config)
-        flash = has_flash(shape, self.config, self.device)
-        self.stepper = Stepper(
-            self.model, self.optimizer, self.device, self.config.grad_clip, flash, self.config.compile
-        )
-        self.timer = ForwardTimer(layers(self.model) if self.config.compare_every else [], self.device)
+        """The model, its optimizer, and what takes and times the steps."""
+        self.stepper = stepper(self.config, self.chosen.shape, self.device, self.world, self.log)
+        timed = layers(self.stepper.model) if self.config.compare_every else []
+        self.timer = ForwardTimer(timed, self.device)
 
     def _load(self) -> bool:
         """Put the newest good checkpoint in place, or first values; whether there was no checkpoint."""
         random_rank = 0 if self.config.same_seed else self.rank
-        loaded = self.checkpoints.load_newest(self.model, self.optimizer, self.device)
+        loaded = self.checkpoints.load_newest(self.stepper.model, self.stepper.optimizer, self.device)
         if loaded is None:
             self.log("No Checkpoints Found")
-            first_values(self.model, self.chosen, self.config.seed, self.log)
+            first_values(self.stepper.model, self.chosen, self.config.seed, self.log)
             rng.start(self.config.seed, random_rank)
             self.phases.resumed(0)
             return True
@@ -244,5 +236,5 @@ class Trainer:
         """Once the first step is done, a rank that keeps the others waiting is lost."""
         self._timeouts_are_short = True
         timeout = timedelta(seconds=self.config.step_timeout_seconds)
-        for group in (dist.group.WORLD, *groups(self.model)):
+        for group in (dist.group.WORLD, *groups(self.stepper.model)):
             dist.distributed_c10d._set_pg_timeout(timeout, group)

@@ -192,7 +192,7 @@ def rank_1_slow(rank: int) -> None:
     def make(self: loop.Trainer) -> None:
         original(self)
         if rank == 1:
-            for layer in layers(self.model):
+            for layer in layers(self.stepper.model):
                 layer.register_forward_pre_hook(lambda module, inputs: time.sleep(0.03))
 
     loop.Trainer.make = make  # type: ignore[method-assign]  # a fake in its place
@@ -432,7 +432,7 @@ def noting_effects(rank: int) -> None:
     """Print the rows of each batch of an evaluation, and the gradient's norm when the optimizer steps."""
     import torch
 
-    from training import loop, step
+    from training import assemble, step
     from training.optim import adamw
 
     loss = step.Stepper.loss
@@ -453,7 +453,7 @@ def noting_effects(rank: int) -> None:
             os.write(1, f"evaluates {len(batch.ids)} rows\n".encode())
         return loss(self, batch)
 
-    setattr(loop, "adamw", noting_adamw)  # noqa: B010  # in the module only
+    setattr(assemble, "adamw", noting_adamw)  # noqa: B010  # in the module only
     step.Stepper.loss = noting_loss  # type: ignore[method-assign]  # a fake in its place
 
 

@@ -98,9 +98,10 @@ def timeouts(sharding: str) -> list[float]:
     from training.model.shard import groups
 
     config = job(sharding=sharding, step_timeout_seconds=77)
-    trainer: Any = SimpleNamespace(config=config, model=sharded(config, ranks_per_node=1))
+    stepper = SimpleNamespace(model=sharded(config, ranks_per_node=1))
+    trainer: Any = SimpleNamespace(config=config, stepper=stepper)
     loop.Trainer._shorten_timeouts(trainer)
-    everywhere: list[Any] = [dist.group.WORLD, *groups(trainer.model)]
+    everywhere: list[Any] = [dist.group.WORLD, *groups(stepper.model)]
     return [each._get_backend(CPU).options._timeout.total_seconds() for each in everywhere]
 
 
@@ -123,7 +124,7 @@ def hooks_of_the_timer(compare_every: int, directory: Path) -> int:
         config=config, chosen=choose(config, directory), device=CPU, world=1, log=said.append
     )
     loop.Trainer.make(trainer)
-    return sum(len(layer._forward_hooks) for layer in trainer.model.model.layers)
+    return sum(len(layer._forward_hooks) for layer in trainer.stepper.model.model.layers)
 
 
 def test_what_is_not_compared_is_not_timed(tmp_path: Path) -> None:
