@@ -34,8 +34,12 @@ class Watchdog:
     heartbeats: Path
     run_directory: Path
     poll_seconds: float
-    _began: float = field(default_factory=time.time)
     _suspected: list[Beat] = field(default_factory=list)
+    _before: str = field(init=False)
+    """What an earlier attempt's watchdog left; clocks of two nodes may differ by more than a start takes."""
+
+    def __post_init__(self) -> None:
+        self._before = self._fired()
 
     def run(self) -> bool:
         """Watch until every rank of the node has ended; returns whether it had to end them."""
@@ -56,12 +60,16 @@ class Watchdog:
         return self._fired_elsewhere()
 
     def _fired_elsewhere(self) -> str:
-        try:
-            fired = json.loads((self.run_directory / "stacks" / FIRED).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        if (found := self._fired()) in ("", self._before):
             return ""
-        # an earlier attempt's file may still lie there; its time is before this watchdog's start
-        return f"{fired['reason']} (seen on {fired['host']})" if fired["t"] > self._began else ""
+        fired = json.loads(found)
+        return f"{fired['reason']} (seen on {fired['host']})"
+
+    def _fired(self) -> str:
+        try:
+            return (self.run_directory / "stacks" / FIRED).read_text(encoding="utf-8")
+        except OSError:
+            return ""
 
     def _fire(self, living: list[Beat], reason: str) -> None:
         stacks = self.run_directory / "stacks"
