@@ -4,12 +4,16 @@ from __future__ import annotations
 
 
 class JobError(Exception):
-    """Its words are told without a traceback: `message` says what was found, `hint` one way out."""
+    """Its words are told without a traceback: `message` says what was found, `hint` one way out.
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    `final`: another start would end in the same way, until a person has changed something.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, final: bool = False) -> None:
         super().__init__(f"{message}\n  hint: {hint}" if hint else message)
         self.message = message
         self.hint = hint
+        self.final = final
 
 
 def in_words(error: BaseException) -> str:

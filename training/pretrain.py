@@ -10,6 +10,7 @@ so read run/run_state.json to tell them apart.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import gc
 import os
@@ -24,7 +25,7 @@ from training import runstate
 from training.arguments import job_parser
 from training.console import EXIT_CANNOT_START, EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, end_process
 from training.errors import JobError
-from training.launch.failures import is_from_a_peer
+from training.launch.failures import in_one_line, is_from_a_peer
 from training.stop import StopWish
 
 if TYPE_CHECKING:
@@ -56,12 +57,20 @@ def _start(path: Path, overrides: list[str], wish: StopWish) -> int:
         started = attempt.begin(config, path.absolute().parent, wish)
         writing = begin(config, path, overrides, wish.made) if started.rank == 0 else None
     except (JobError, OSError) as error:
-        print(error, file=sys.stderr)
+        _cannot_start(path.absolute().parent / "run", error)
         return EXIT_CANNOT_START
     code = _run(config, started)
     if writing is not None:
         writing.kill()  # it may be killed at any point
     return code
+
+
+def _cannot_start(run_directory: Path, error: JobError | OSError) -> None:
+    print(error, file=sys.stderr)
+    if run_directory.is_dir():  # a launcher's, which would start the same again
+        final = isinstance(error, JobError) and error.final
+        with contextlib.suppress(OSError):  # perhaps just what is wrong
+            runstate.write_failure(run_directory, int(os.environ["RANK"]), in_one_line(error), final=final)
 
 
 def _settings(path: Path, overrides: list[str]) -> JobConfig:
@@ -133,15 +142,16 @@ def _device(config: JobConfig, has_gpu: bool) -> str:
 
 
 def _record_failure(attempt: Attempt, error: Exception) -> None:
-    rank, text = attempt.rank, f"{type(error).__name__}: {error}".splitlines()[0]
+    rank, text = attempt.rank, in_one_line(error)
     followed = is_from_a_peer(f"{type(error).__name__}: {error}")
     if followed:
-        print(f"rank {rank}: another rank has gone ({text[:100]})", file=sys.stderr, flush=True)
+        print(f"rank {rank}: another rank has gone ({text})", file=sys.stderr, flush=True)
     elif isinstance(error, JobError):
         print(error if rank == 0 else f"rank {rank}: {text}", file=sys.stderr, flush=True)
     else:
         traceback.print_exception(error)
-    runstate.write_failure(attempt.run_directory, rank, text, from_a_peer=followed)
+    final = isinstance(error, JobError) and error.final
+    runstate.write_failure(attempt.run_directory, rank, text, from_a_peer=followed, final=final)
     attempt.note(status=runstate.FAILED, reason=text)
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from training.console import tell
 from training.errors import JobError
 from training.files import replace_text
+from training.launch.failures import may_be_from_a_peer
 
 SCHEMA_VERSION = 1
 STARTING, RUNNING, DONE, PREEMPTED, FAILED = "starting", "running", "done", "preempted", "failed"
@@ -97,9 +98,12 @@ def end_last_line(path: Path) -> None:
                 file.write(b"\n")
 
 
-def write_failure(run_directory: Path, rank: int, error: str, *, from_a_peer: bool) -> None:
-    """Record why a rank dies. `from_a_peer`: it only noticed that another rank had gone."""
-    record = {"t": time.time(), "rank": rank, "error": error, "from_a_peer": from_a_peer}
+def write_failure(
+    run_directory: Path, rank: int, error: str, *, from_a_peer: bool = False, final: bool = False
+) -> None:
+    """Record why a rank dies. `from_a_peer`: it only noticed that another rank had gone. `final`: each other
+    start would end so too."""
+    record = {"t": time.time(), "rank": rank, "error": error, "from_a_peer": from_a_peer, "final": final}
     replace_text(run_directory / "failures" / f"rank-{rank}.json", json.dumps(record) + "\n")
 
 
@@ -110,7 +114,20 @@ def clear_failures(run_directory: Path) -> None:
 
 
 def first_failure(run_directory: Path) -> str | None:
-    """The error that came first, leaving out those that only followed from another rank's end."""
-    records = [json.loads(p.read_text(encoding="utf-8")) for p in (run_directory / "failures").glob("rank-*")]
-    records.sort(key=lambda record: (record["from_a_peer"], record["t"]))
-    return records[0]["error"] if records and not records[0]["from_a_peer"] else None
+    """The error that came first, leaving out those that only followed from another rank's end.
+
+    What may have followed from one counts where no rank has an error of its own.
+    """
+    own = [record for record in _failures(run_directory) if not record["from_a_peer"]]
+    first = min(own, key=lambda record: (may_be_from_a_peer(record["error"]), record["t"]), default=None)
+    return str(first["error"]) if first else None
+
+
+def final_failure(run_directory: Path) -> str | None:
+    """The error that each other start would end with, if a rank has met one."""
+    return next((str(each["error"]) for each in _failures(run_directory) if each["final"]), None)
+
+
+def _failures(run_directory: Path) -> list[dict[str, Any]]:
+    paths = (run_directory / "failures").glob("rank-*")
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]

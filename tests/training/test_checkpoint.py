@@ -15,6 +15,7 @@ import pytest
 from tests.training import ranks
 from tests.training.conftest import write_job
 from tests.training.test_resume import resumed_from
+from training import runstate
 from training.checkpoint import hashes, manifest, retention, transfer
 from training.checkpoint.retention import Kept
 
@@ -204,6 +205,7 @@ def test_only_bad_checkpoints_are_an_error_also_the_second_time(finished: Path, 
     for _attempt in range(2):
         assert ranks.train(directory, 2) == [1, 1]
     assert ranks.log(directory).count("every checkpoint is bad") >= 2
+    assert "every checkpoint is bad" in str(runstate.final_failure(directory / "run"))
     assert sorted(ranks.metrics(directory, attempt=2)) == []
 
 
@@ -216,6 +218,7 @@ def test_a_checkpoint_of_other_settings_is_refused_before_its_files_are_read(
     assert ranks.train(directory, 2) == [1, 1]
     others = "made with other settings: context_length was 32 and is 64, seed was 42 and is 7"
     assert f"{directory}/checkpoints/step-00000004: {others}" in ranks.log(directory)
+    assert others in str(runstate.final_failure(directory / "run")), "no other start can end better"
     assert "Traceback" not in ranks.log(directory)
     assert not (directory / "checkpoints" / "set-aside").exists()
 

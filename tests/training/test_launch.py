@@ -13,15 +13,17 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.training import ranks, torchrun
-from training import runstate
+from training import pretrain, runstate
 from training.launch import lock, rendezvous, supervise, supervisor, task
 from training.launch.budget import MAX_FAILURES, MAX_SAME_ERROR, Budget, after_failure
-from training.launch.failures import blames_a_machine, error_in, fingerprint
+from training.launch.failures import blames_a_machine, error_in, fingerprint, in_one_line, is_from_a_peer
+from training.launch.output import Errors
 from training.launch.rendezvous import Rendezvous, RendezvousError, resolve
 from training.runstate import RunState
 
@@ -338,8 +340,83 @@ def test_the_same_bug_three_times_ends_the_job_with_the_error_once(
 
 def test_a_requeue_does_not_refill_the_budget(tmp_path: Path) -> None:
     bug = (1, RunState(status="failed", step=10), "ValueError: shapes")
-    assert boss_of(tmp_path, bug, bug, bug).run() == 1
-    assert boss_of(tmp_path, bug).run() == 1
+    assert boss_of(tmp_path, bug, bug, bug, job_id="42").run() == 1
+    assert boss_of(tmp_path, bug, job_id="42").run() == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [("42", "43"), ("", "")])
+def test_a_new_submission_has_a_new_budget(first: str, second: str, tmp_path: Path) -> None:
+    bug = (1, RunState(status="failed", step=10), "ValueError: shapes")
+    assert boss_of(tmp_path, bug, bug, bug, job_id=first).run() == 1
+    assert boss_of(tmp_path, bug, bug, (0, DONE, ""), job_id=second).run() == 0
+
+
+def test_what_no_start_can_change_ends_the_job_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    boss = boss_of(tmp_path, (1, None, ""))
+    wrong = "SinkError: mlflow_tracking_uri needs the package mlflow, which is missing"
+    step = boss.step
+    assert isinstance(step, FakeStep)
+    step.on_start = lambda: runstate.write_failure(tmp_path, 3, wrong, final=True)
+    assert (boss.run(), step.starts) == (2, 1)
+    assert capsys.readouterr().err == f"launcher: cannot run the job: {wrong}\n"
+    assert (runstate.read_state(tmp_path).status, runstate.read_state(tmp_path).reason) == ("failed", wrong)
+
+
+NCCL = (
+    "DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:3690, unhandled system error, NCCL version 2.29.7 "
+    "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error."
+)
+
+
+def test_nccls_own_error_counts_where_no_rank_has_another(tmp_path: Path) -> None:
+    runstate.write_failure(tmp_path, 0, "RuntimeError: Connection closed by peer", from_a_peer=True)
+    assert runstate.first_failure(tmp_path) is None
+    runstate.write_failure(tmp_path, 1, NCCL)
+    assert runstate.first_failure(tmp_path) == NCCL and blames_a_machine(NCCL)
+    runstate.write_failure(tmp_path, 2, "ValueError: shapes")
+    assert runstate.first_failure(tmp_path) == "ValueError: shapes", "though it came later"
+
+
+def test_nccls_error_is_kept_without_torchs_own_stack() -> None:
+    first, second = NCCL[len("DistBackendError: ") :].split(" ncclSystemError")
+    text = f"{first}\nncclSystemError{second}\nException raised from create at x.cpp:1\n#4 c10::Error"
+    assert in_one_line(type("DistBackendError", (RuntimeError,), {})(text)) == NCCL
+    assert in_one_line(ValueError("shapes\nof many")) == "ValueError: shapes"
+
+
+def test_nccls_own_words_are_in_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    error = type("DistBackendError", (RuntimeError,), {})("NCCL error in: x.cpp:1\nLast error:\nno fabric")
+    attempt = SimpleNamespace(rank=3, run_directory=tmp_path, note=lambda **changes: None)
+    pretrain._record_failure(attempt, error)  # type: ignore[arg-type]  # only what is asked of it
+    assert "Last error:\nno fabric" in capsys.readouterr().err
+    assert (
+        runstate.first_failure(tmp_path) == "DistBackendError: NCCL error in: x.cpp:1 Last error: no fabric"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "followed"),
+    [
+        (NCCL, False),
+        ("DistBackendError: NCCL error in: x, remote process exited or there was a network error", True),
+        ("DistBackendError: NCCL communicator was aborted on rank 1.", True),
+        ("RuntimeError: [pair.cc:534] Connection closed by peer [127.0.0.1]:4711", True),
+        ("ValueError: shapes", False),
+    ],
+)
+def test_a_lost_peer_is_told_from_an_error_of_ones_own(error: str, followed: bool) -> None:
+    assert is_from_a_peer(error) is followed
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_foreign_commands_cause_is_the_error_that_says_most(turned: bool) -> None:
+    lines = ["[rank1]: " + NCCL, "[rank0]: ValueError: shapes", "[rank2]: KeyError: 'x'"]
+    errors = Errors()
+    for line in ["[rank3]: torch.distributed.DistNetworkError: gone", *(lines[1::-1] if turned else lines)]:
+        errors.line(line)
+    assert errors.first == "ValueError: shapes"
 
 
 def test_the_end_of_an_earlier_job_is_not_taken_for_this_ones(tmp_path: Path) -> None:

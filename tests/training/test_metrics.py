@@ -13,6 +13,7 @@ import pytest
 
 from tests.training import ranks
 from tests.training.conftest import write_job
+from training import runstate
 from training.config import JobConfig
 from training.exchange import Answer
 from training.metrics import sinks
@@ -157,6 +158,13 @@ def test_a_missing_package_ends_a_rank_with_2(tmp_path: Path) -> None:
     assert ranks.train(directory, 1) == [2]
     assert "hint: install mlflow into the job's environment" in ranks.log(directory)
     assert not (directory / "run").exists()
+
+
+def test_a_launcher_learns_that_a_missing_package_stays_missing(tmp_path: Path) -> None:
+    directory = write_job(tmp_path, mlflow_tracking_uri="sqlite:///runs.db")
+    (directory / "run").mkdir()
+    assert ranks.train(directory, 2) == [2, 2]
+    assert "needs the package mlflow, which is missing" in str(runstate.final_failure(directory / "run"))
 
 
 class Client:

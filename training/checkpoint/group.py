@@ -39,14 +39,14 @@ class Ranks:
         Raises CheckpointError on every rank when it failed on any.
         """
         try:
-            mine: tuple[T | None, str | None] = (work(), None)
+            mine: tuple[T | None, str | None, bool] = (work(), None, False)
         except (JobError, OSError, ValueError) as error:
-            mine = (None, in_words(error))
+            mine = (None, in_words(error), isinstance(error, JobError) and error.final)
         answers = self.gather(mine)
-        troubles = dict.fromkeys(trouble for _, trouble in answers if trouble is not None)
+        troubles = dict.fromkeys(trouble for _, trouble, _ in answers if trouble is not None)
         if troubles:
-            raise CheckpointError("\n".join(troubles))
-        return [result for result, _ in answers]  # type: ignore[misc]  # no trouble: what work() returned
+            raise CheckpointError("\n".join(troubles), final=any(final for *_, final in answers))
+        return [result for result, *_ in answers]  # type: ignore[misc]  # no trouble: what work() returned
 
     def first(self, work: Callable[[], T]) -> T:
         """Do something on the first rank only, and give every rank the result or the error."""

@@ -40,7 +40,8 @@ def newest_good(tiers: Sequence[Tier], settings: Mapping[str, Any]) -> tuple[Tie
     if any([tier.any_set_aside() for tier in tiers]):
         root = tiers[-1].root
         hint = "put a good checkpoint back, or remove set-aside to train from the start"
-        raise CheckpointError(f"{root}: every checkpoint is bad; the reasons are in {root}/set-aside", hint)
+        what = f"{root}: every checkpoint is bad; the reasons are in {root}/set-aside"
+        raise CheckpointError(what, hint, final=True)
     return None
 
 
@@ -67,7 +68,7 @@ class Asked:
                 return tier, found
             self._log(f"Checkpoint {found.path} is bad ({'; '.join(reasons)})")
         what = f"resume_from: {self._path} holds no good checkpoint"
-        raise CheckpointError(what, "name another one, see the log")
+        raise CheckpointError(what, "name another one, see the log", final=True)
 
     def follow(self, found: Checkpoint) -> None:
         """Note that the run starts from it; the run's own later checkpoints are put aside."""
@@ -79,7 +80,7 @@ class Asked:
             return False  # also where it is gone: retention removes one of the run's own in the end
         if not self._path.is_dir():
             hint = "name a checkpoint (step-NNNNNNNN) or a directory that holds some"
-            raise CheckpointError(f"resume_from: {self._path} does not exist", hint)
+            raise CheckpointError(f"resume_from: {self._path} does not exist", hint, final=True)
         return True
 
     def _followed(self) -> tuple[str | None, int]:

@@ -83,7 +83,7 @@ class Manifest:
         ]
         if others:
             hint = "restore what was, or start anew with another checkpoint_directory"
-            raise CheckpointError(f"{path}: made with other settings: {', '.join(others)}", hint)
+            raise CheckpointError(f"{path}: made with other settings: {', '.join(others)}", hint, final=True)
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,8 @@ def read(directory: Path) -> Manifest:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{NAME} is damaged: {error}") from None
     what = f"{directory}: {NAME} has schema_version {version}, and this release reads {SCHEMA_VERSION}"
-    raise CheckpointError(what, "go on with the release that wrote it, or use another checkpoint_directory")
+    hint = "go on with the release that wrote it, or use another checkpoint_directory"
+    raise CheckpointError(what, hint, final=True)
 
 
 def _hash(content: Mapping[str, Any]) -> str:

@@ -35,4 +35,4 @@ class JobConfigError(JobError):
         self.source = source
         self.problems = problems
         lines = (f"{'command line' if each.key in given else source}: {each}" for each in problems)
-        super().__init__("\n".join(lines))
+        super().__init__("\n".join(lines), final=True)

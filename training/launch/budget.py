@@ -18,6 +18,8 @@ _LONGEST_PAUSE_SECONDS = 60.0
 class Budget:
     """Failures since the last progress; kept in run/launcher.json, so that a requeue does not refill it."""
 
+    job_id: str = ""
+    """Slurm's, of the submission that spends it."""
     best_step: int = 0
     """Newest saved step seen so far."""
     num_failures: int = 0
@@ -46,7 +48,7 @@ def after_failure(budget: Budget, error: str, step: int) -> tuple[Budget, Decisi
     checkpoint in between is a bug, and is given up sooner.
     """
     if step > budget.best_step:
-        budget = Budget(best_step=step)
+        budget = Budget(job_id=budget.job_id, best_step=step)
     seen = fingerprint(error)
     same = budget.num_same_error + 1 if seen == budget.last_error else 1
     after = replace(budget, num_failures=budget.num_failures + 1, last_error=seen, num_same_error=same)

@@ -37,7 +37,15 @@ _OF_A_MACHINE = re.compile(
 )
 
 # What a rank says that only notices the end of another one
-_OF_A_PEER = ("DistNetworkError", "DistBackendError", "Connection closed by peer", "Connection reset by peer")
+_OF_A_PEER = (
+    "DistNetworkError",
+    "Connection closed by peer",
+    "Connection reset by peer",
+    "ncclRemoteError",
+    "remote process exited",
+    "communicator was aborted",
+)
+_OF_NCCL = "DistBackendError"
 WITHOUT_A_WORD = "a rank ended without a word"
 """The error where ranks lost a peer, and none says why that one has gone."""
 
@@ -59,6 +67,20 @@ def blames_a_machine(error: str) -> bool:
 def is_from_a_peer(error: str) -> bool:
     """Whether the rank that says so only noticed that another one had gone."""
     return any(sign in error for sign in _OF_A_PEER)
+
+
+def may_be_from_a_peer(error: str) -> bool:
+    """Whether the error is NCCL's, whose own failure and whose peer's can sound alike."""
+    return _OF_NCCL in error
+
+
+def in_one_line(error: BaseException) -> str:
+    """An error by its kind and first line; of NCCL's all lines but the C++ stack, since the first is not what
+    went wrong."""
+    text = f"{type(error).__name__}: {error}"
+    if may_be_from_a_peer(text):
+        return " ".join(text.partition("Exception raised from")[0].split())
+    return text.splitlines()[0]
 
 
 def error_in(line: str) -> str | None:

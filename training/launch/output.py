@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from training.launch.failures import WITHOUT_A_WORD, error_in, is_from_a_peer
+from training.launch.failures import WITHOUT_A_WORD, error_in, is_from_a_peer, may_be_from_a_peer
 
 _LINE_END = re.compile(rb"[\r\n]+")
 _LONGEST_LINE = 1 << 16
@@ -67,8 +67,17 @@ class Errors:
 
     def line(self, text: str) -> None:
         """Look for the last line of a traceback."""
-        if self.first in ("", WITHOUT_A_WORD) and (found := error_in(text)):
-            self.first = WITHOUT_A_WORD if is_from_a_peer(found) else found
+        found = error_in(text)
+        if found is None or self._weight(found) <= self._weight(self.first):
+            return
+        self.first = WITHOUT_A_WORD if is_from_a_peer(found) else found
+
+    @staticmethod
+    def _weight(error: str) -> int:
+        """How much an error says of its cause."""
+        if error in ("", WITHOUT_A_WORD) or is_from_a_peer(error):
+            return 1 if error else 0
+        return 2 if may_be_from_a_peer(error) else 3
 
 
 @dataclass

@@ -60,6 +60,7 @@ class Supervisor:
     stop_signal: int | None = None
     _first_step: int = 0
     """Saved when this launcher began."""
+    _spent: Budget | None = None
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> int:
@@ -74,6 +75,10 @@ class Supervisor:
                 return EXIT_DONE
             if self.stop_signal is not None or status == runstate.PREEMPTED:
                 return self._stop()
+            if final := runstate.final_failure(self.run_directory):
+                self._note_end(final)
+                say(f"cannot run the job: {final}")
+                return EXIT_CANNOT_START
             decision = self._again(self._error(code))
             if not decision.again:
                 return EXIT_FAILED
@@ -122,16 +127,27 @@ class Supervisor:
 
     def _again(self, error: str) -> Decision:
         step = runstate.read_state(self.run_directory).step
-        budget, decision = after_failure(self._budget(), error, step)
-        replace_text(self.run_directory / "launcher.json", json.dumps(asdict(budget)) + "\n")
+        self._spent, decision = after_failure(self._budget(), error, step)
+        replace_text(self.run_directory / "launcher.json", json.dumps(asdict(self._spent)) + "\n")
         if decision.again:
             say(f"failed at saved step {step} ({error}); starting again, {decision.reason}")
         else:
+            self._note_end(error)
             say(f"given up at saved step {step}: {decision.reason}\n  error: {error}")
         return decision
 
+    def _note_end(self, error: str) -> None:
+        """Also where the ranks had no time to: a run that nobody starts again does not run."""
+        state = runstate.read_state(self.run_directory)
+        runstate.write_state(self.run_directory, replace(state, status=runstate.FAILED, reason=error))
+
     def _budget(self) -> Budget:
-        return runstate.read_record(self.run_directory / "launcher.json", Budget) or Budget()
+        """What is left: of this Slurm job's, also over its requeues; a new submission has a new one."""
+        return self._spent or self._of_this_job() or Budget(job_id=self.job_id)
+
+    def _of_this_job(self) -> Budget | None:
+        kept = runstate.read_record(self.run_directory / "launcher.json", Budget)
+        return kept if kept and self.job_id and kept.job_id == self.job_id else None
 
     def _stop(self) -> int:
         state = runstate.read_state(self.run_directory)

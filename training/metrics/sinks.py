@@ -51,7 +51,7 @@ def check(config: JobConfig) -> None:
     for module, (setting, package) in needed.items():
         if importlib.util.find_spec(module) is None:
             hint = f"install {package} into the job's environment, or remove the setting"
-            raise SinkError(f"{setting} needs the package {package}, which is missing", hint)
+            raise SinkError(f"{setting} needs the package {package}, which is missing", hint, final=True)
 
 
 def open_sinks(config: JobConfig, directory: Path, state: RunState) -> list[Sink]:
