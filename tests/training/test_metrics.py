@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import types
@@ -21,6 +22,7 @@ from training.metrics.prometheus import METRICS, PREFIX, Textfile
 from training.metrics.record import Record
 from training.phases import Limits, Phases
 from training.reporter import Rates, Reporter, Work
+from training.runstate import RunState
 
 _SAMPLE = re.compile(r'unbroken_training_(\w+)\{((?:\w+="(?:[^"\\]|\\.)*",?)*)\} (\S+)')
 
@@ -119,6 +121,31 @@ def test_a_folder_that_takes_nothing_is_said_once_and_ends_nothing(
     (tmp_path / "taken").unlink()
     textfile.close("failed")
     assert samples(tmp_path / "taken" / "unbroken_training_job.prom")["step"] == {'job="job"': "8"}
+
+
+def test_the_files_of_jobs_that_have_ended_are_removed(tmp_path: Path) -> None:
+    names = ("ended", "killed", "alive", "this")
+    for name in names:
+        Textfile(tmp_path, name, "").step(record(), {})
+    paths = {name: tmp_path / f"unbroken_training_{name}.prom" for name in names}
+    for name in ("ended", "this"):
+        paths[name].write_text(
+            paths[name].read_text().replace('running{job="' + name + '"} 1', 'running{job="' + name + '"} 0')
+        )
+    os.utime(paths["killed"], (0, 0))
+    other = tmp_path / "node.prom"
+    other.touch()
+    Textfile(tmp_path, "this", "")
+    assert set(tmp_path.iterdir()) == {paths["alive"], paths["this"], other}
+
+
+def test_the_collectors_disk_is_written_on_a_thread(tmp_path: Path) -> None:
+    state = RunState(status="running")
+    (sink,) = sinks.open_sinks(JobConfig(prometheus_directory=str(tmp_path)), tmp_path, state)
+    assert isinstance(sink, sinks.Background)
+    sink.step(record(), {})
+    sink.close("done")
+    assert (tmp_path / f"unbroken_training_{tmp_path.name}.prom").exists()
 
 
 def test_an_attempt_that_fails_by_itself_is_said_to_have_ended(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """A text file for the node exporter's textfile collector, replaced whole.
 
 Its format: https://prometheus.io/docs/instrumenting/exposition_formats/. Stays after the run with
-unbroken_training_running 0; node_textfile_mtime_seconds tells its age.
+unbroken_training_running 0, until another job of this node begins; node_textfile_mtime_seconds tells its age.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +17,9 @@ from training.console import tell
 from training.metrics.record import Record
 
 _EVERY_SECONDS = 5.0
+_KEPT_SECONDS = 24 * 3600.0  # far longer than any step of a job that is alive
 PREFIX = "unbroken_training_"
+_ENDED = re.compile(rf"^{PREFIX}running\{{.*\}} 0$", re.MULTILINE)
 METRICS = {
     "running": ("gauge", "1 while the attempt runs, 0 once it has ended by itself"),
     "attempt": ("gauge", "starts of the ranks, from 1"),
@@ -46,6 +50,7 @@ class Textfile:
         self._seconds: Mapping[str, float] = {}
         self._written = float("-inf")
         self._is_told = False
+        self._remove_others()
 
     def step(self, record: Record, seconds: Mapping[str, float]) -> None:
         """See Sink."""
@@ -62,6 +67,14 @@ class Textfile:
         """See Sink."""
         self._values["running"] = 0
         self._write()
+
+    def _remove_others(self) -> None:
+        """Files of jobs that have ended, or were killed: the collector would report them for ever."""
+        for path in self._path.parent.glob(f"{PREFIX}*.prom"):
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                is_old = time.time() - path.stat().st_mtime > _KEPT_SECONDS
+                if path != self._path and (is_old or _ENDED.search(path.read_text(encoding="utf-8"))):
+                    path.unlink()
 
     def _write(self) -> None:
         self._written = time.monotonic()
@@ -85,7 +98,7 @@ class Textfile:
 
     def _samples(self, name: str) -> list[tuple[dict[str, str], float]]:
         if name == "phase_seconds_total":
-            return [({**self._labels, "phase": phase}, spent) for phase, spent in self._seconds.items()]
+            return [({**self._labels, "phase": phase}, spent) for phase, spent in dict(self._seconds).items()]
         return [(self._labels, self._values[name])] if name in self._values else []
 
 

@@ -62,7 +62,8 @@ def open_sinks(config: JobConfig, directory: Path, state: RunState) -> list[Sink
     if textfile:
         from training.metrics.prometheus import Textfile
 
-        sinks.append(Textfile(Path(textfile), directory.name, state.job_id))
+        place = Path(textfile)
+        sinks.append(Background(lambda: Textfile(place, directory.name, state.job_id), "Prometheus"))
     if config.tensorboard_directory is not None:
         from training.metrics.tensorboard import TensorBoard
 
