@@ -166,7 +166,7 @@ def test_the_file_is_not_written_at_every_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "missing"),
     [
-        ({"mlflow_tracking_uri": "sqlite:///runs.db"}, "mlflow"),
+        ({"mlflow_tracking_uri": "https://mlflow.example"}, "mlflow"),
         ({"mlflow_tracking_uri": "arn:aws:sagemaker:us-west-2:1:mlflow-app/a"}, "sagemaker_mlflow"),
         ({"tensorboard_directory": "board"}, "tensorboard"),
     ],
@@ -178,6 +178,13 @@ def test_a_missing_package_is_said_before_the_ranks_meet(
     with pytest.raises(sinks.SinkError, match=f"needs the package {missing.replace('_', '-')}, which"):
         sinks.check(JobConfig(**setting))
     sinks.check(JobConfig())
+
+
+def test_a_database_needs_the_whole_of_mlflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "sqlalchemy" else object())
+    with pytest.raises(sinks.SinkError, match="a database, needs the package mlflow, which"):
+        sinks.check(JobConfig(mlflow_tracking_uri="sqlite:///runs.db"))
+    sinks.check(JobConfig(mlflow_tracking_uri="https://mlflow.example"))
 
 
 def test_a_missing_package_ends_a_rank_with_2(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ def check(config: JobConfig) -> None:
         needed["tensorboard"] = ("tensorboard_directory", "tensorboard")
     if config.mlflow_tracking_uri is not None:
         needed["mlflow"] = ("mlflow_tracking_uri", "mlflow")
+        if config.mlflow_tracking_uri.startswith("sqlite:"):
+            needed["sqlalchemy"] = ("mlflow_tracking_uri, which is a database,", "mlflow")
         if _ARN.match(config.mlflow_tracking_uri):
             needed["sagemaker_mlflow"] = ("mlflow_tracking_uri, which is an ARN,", "sagemaker-mlflow")
     for module, (setting, package) in needed.items():

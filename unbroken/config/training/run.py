@@ -45,7 +45,7 @@ class RunSettings(Section):
     tensorboard_directory: str | None = None
     """Write TensorBoard's files here; a relative path begins at the job directory."""
     mlflow_tracking_uri: str | None = None
-    """Log to MLflow: an address, sqlite:///path, or the ARN of a managed server. Needs the mlflow package,
-    for an ARN sagemaker-mlflow as well."""
+    """Log to MLflow: an address, the ARN of a managed server, or sqlite:///path, which needs the whole mlflow
+    package; the environment that the cluster builds has its client only."""
     mlflow_experiment: str | None = None
     """The experiment's name; the preset's where it is not given."""
