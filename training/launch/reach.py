@@ -144,8 +144,8 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _ask(command: list[str]) -> str:
-    """What a command of Slurm's prints; nothing where it does not answer in time."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
+    """What a command of Slurm's prints; nothing where it is missing or does not answer in time."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         return subprocess.run(
             command, stdout=subprocess.PIPE, text=True, timeout=_ASK_SECONDS, check=False
         ).stdout

@@ -17,10 +17,10 @@ import sys
 from collections.abc import MutableMapping
 from pathlib import Path
 
+from training.console import EXIT_CANNOT_START
 from training.launch import network
 from training.launch.rendezvous import Rendezvous, RendezvousError, resolve, run_command
 
-EXIT_NO_RENDEZVOUS = 2
 CALLERS_PYTHONPATH = "UNBROKEN_CALLERS_PYTHONPATH"
 """What PYTHONPATH was before the launcher added itself; the job's own modules must not be hidden by ours."""
 _SIOCGIFADDR = 0x8915
@@ -85,13 +85,13 @@ def main(arguments: list[str] | None = None) -> int:
     for folder in options.writable:
         if not os.access(folder, os.W_OK):
             print(f"task: {folder} cannot be written to here; is it mounted?", file=sys.stderr)
-            return EXIT_NO_RENDEZVOUS
+            return EXIT_CANNOT_START
     try:
         found = resolve(os.environ, run_command)
         interface = interface_towards(found.address)
     except (RendezvousError, KeyError, OSError) as error:
         print(f"task: no rendezvous: {error}", file=sys.stderr)
-        return EXIT_NO_RENDEZVOUS
+        return EXIT_CANNOT_START
     os.environ.update(rendezvous_environment(found, options.ranks_per_node))
     add_environment(os.environ, interface)
     place = f"node {found.node_rank} of {len(found.nodes)}, meeting at {found.address}:{found.port}"

@@ -42,7 +42,7 @@ while step < int(sys.argv[1]):
 """
 JOB = """#!/bin/bash
 cd /fsx/job
-exec bash /fsx/code/training/launch/unbroken-run --progress 'step: (\\d+)' --stall 2 -- python3 train.py $LAST
+exec bash /fsx/code/training/launch/unbroken-run --progress 'step: (\\d+)' --stall 2 -- python3 train.py "$1"
 """
 
 
@@ -57,7 +57,7 @@ def launch(cluster: Cluster, last: int = LAST, hang: str = "") -> str:
     cluster.do("put", path="/fsx/job.sh", text=JOB)
     if hang:
         cluster.run(f"echo {hang} >/fsx/job/hang", user="ubuntu")
-    return cluster.submit("-N2", "--ntasks-per-node=1", "--requeue", command="/fsx/job.sh", LAST=str(last))
+    return cluster.submit("-N2", "--ntasks-per-node=1", "--requeue", command=f"/fsx/job.sh {last}")
 
 
 def state(cluster: Cluster, tmp_path: Path) -> RunState:
@@ -94,6 +94,7 @@ def test_a_stop_that_comes_before_the_step_is_there_stops_it(cluster: Cluster, t
 
 
 def test_warned_of_the_time_limit_the_job_goes_on_under_its_id(cluster: Cluster, tmp_path: Path) -> None:
+    """And with the arguments that it was submitted with, since nothing else tells it how far to go."""
     job = launch(cluster)
     cluster.wait("it trains", lambda: "step: 3" in cluster.output(job))
     cluster.run(f"scancel --batch --signal=USR1 {job}")
