@@ -21,7 +21,6 @@ from pathlib import Path
 from training import config
 from training.arguments import job_parser
 from training.console import EXIT_CANNOT_START, end_process, tell
-from training.errors import JobError
 from training.launch.reach import stop_with_parent
 from training.launch.supervisor import Supervisor, supervise
 from training.model.shape import choose
@@ -43,10 +42,7 @@ class LocalStep:
     _wish: str = ""
 
     def run(self) -> int:
-        """Start the ranks and wait; when one fails the others are ended and its code is returned.
-
-        Raises JobError where one could not start: so would it again.
-        """
+        """Start the ranks and wait; when one fails the others are ended and its code is returned."""
         port = _free_port()
         self._ranks = [self._start(rank, port) for rank in range(self.num_ranks)]
         try:
@@ -83,7 +79,7 @@ class LocalStep:
             codes = [process.poll() for process in self._ranks]
             if EXIT_CANNOT_START in codes:
                 self._wish = "end"  # the others wait for it, and have nothing to save
-                raise JobError("a rank could not start, for the reason above")
+                return EXIT_CANNOT_START
             if failed := [code for code in codes if code]:
                 return failed[0]
             if all(code == 0 for code in codes):

@@ -66,11 +66,11 @@ def _start(path: Path, overrides: list[str], wish: StopWish) -> int:
 
 
 def _cannot_start(run_directory: Path, error: JobError | OSError) -> None:
-    print(error, file=sys.stderr)
+    rank, text = int(os.environ["RANK"]), in_one_line(error)
+    print(error if rank == 0 else f"rank {rank}: {text}", file=sys.stderr, flush=True)
     if run_directory.is_dir():  # a launcher's, which would start the same again
-        final = isinstance(error, JobError) and error.final
         with contextlib.suppress(OSError):  # perhaps just what is wrong
-            runstate.write_failure(run_directory, int(os.environ["RANK"]), in_one_line(error), final=final)
+            runstate.write_failure(run_directory, rank, text, final=isinstance(error, JobError))
 
 
 def _settings(path: Path, overrides: list[str]) -> JobConfig:

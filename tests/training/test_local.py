@@ -47,13 +47,13 @@ def test_a_killed_rank_is_started_again_and_the_job_ends_well(tmp_path: Path) ->
     assert launcher["last_error"] == "a rank ended without a word"
 
 
-def test_what_a_rank_cannot_start_with_is_told_once(tmp_path: Path) -> None:
+def test_what_a_rank_cannot_start_with_ends_the_job(tmp_path: Path) -> None:
     (tmp_path / "text").mkdir()
     process = start(write_job(tmp_path, dataset="./text"), "--ranks", "2")
     said, _ = process.communicate(timeout=100)
     assert process.returncode == 2, said
-    assert said.count("dataset: ") == 1 and "starting again" not in said
-    assert "cannot run the job: a rank could not start" in said
+    assert said.count("dataset: ") == 2, "by the rank, and by the launcher in its last line"
+    assert "starting again" not in said and "cannot run the job: DataError: dataset: " in said
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
