@@ -96,6 +96,12 @@ def test_where_a_container_excludes_it_the_launcher_requeues(module: object, lau
     assert made.requeue_on_machine_fault
 
 
+def test_each_task_in_a_container_looks_for_the_job_directory(launch: Launch, tmp_path: Path) -> None:
+    made = line(launch(supervise, "--container-image", "torch.sqsh"))
+    assert f"--writable={tmp_path / 'job'}" in made
+    assert not any(word.startswith("--writable") for word in line(launch(supervise)))
+
+
 @pytest.mark.parametrize("wanted", [False, True])
 def test_a_step_on_sockets_is_ended_only_if_that_is_wanted(
     wanted: bool, launch: Launch, monkeypatch: pytest.MonkeyPatch

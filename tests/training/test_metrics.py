@@ -16,6 +16,7 @@ from tests.training import ranks
 from tests.training.conftest import write_job
 from training import runstate
 from training.config import JobConfig
+from training.data import check
 from training.exchange import Answer
 from training.metrics import sinks
 from training.metrics.prometheus import METRICS, PREFIX, Textfile
@@ -192,6 +193,15 @@ def test_a_missing_package_ends_a_rank_with_2(tmp_path: Path) -> None:
     assert ranks.train(directory, 1) == [2]
     assert "hint: install mlflow into the job's environment" in ranks.log(directory)
     assert not (directory / "run").exists()
+
+
+def test_a_missing_package_is_told_before_any_rank_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = write_job(tmp_path, mlflow_tracking_uri="sqlite:///runs.db")
+    assert check.main(["--config", str(directory / "job.yaml")]) == 2
+    assert "needs the package mlflow, which is missing" in capsys.readouterr().err
+    assert check.main(["--config", str(directory / "job.yaml"), "mlflow_tracking_uri=null"]) == 0
 
 
 def test_a_launcher_learns_that_a_missing_package_stays_missing(tmp_path: Path) -> None:
