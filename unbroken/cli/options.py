@@ -13,7 +13,8 @@ ClusterFile = Annotated[
     typer.Option(
         "--cluster",
         metavar="FILE",
-        help="The cluster file. Default: $UNBROKEN_CLUSTER, ./cluster.yaml, clusters/mathstral.yaml.",
+        help="The cluster file. Default: $UNBROKEN_CLUSTER, ./cluster.yaml, clusters/mathstral.yaml; "
+        "of a kept rehearsal, its own.",
     ),
 ]
 Json = Annotated[

@@ -71,6 +71,7 @@ def _say_kept(out: Path) -> None:
         ("  unbroken status", "its nodes"),
         *(on_nodes if found.has_nodes else []),
         ("  unbroken diff --target rehearsal", "what `up` would do to it; up and down work too"),
+        (f"  {found.cluster_file}", "its own cluster file, which those read"),
         (f"  unbroken rehearse --down{own}", "destroy it"),
     ]
     output.talk(output.table(rows))

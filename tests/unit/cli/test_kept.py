@@ -46,6 +46,7 @@ def test_commands_on_nodes_are_offered_where_there_are_nodes(
     rehearse._say_kept(tmp_path / "out")
     said = capsys.readouterr().err
     assert "the cluster is still up:" in said
+    assert "its own cluster file" in said
     assert "unbroken rehearse --down" in said
     assert ("unbroken exec" in said) == nodes
 
