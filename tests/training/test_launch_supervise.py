@@ -96,6 +96,15 @@ def test_where_a_container_excludes_it_the_launcher_requeues(module: object, lau
     assert made.requeue_on_machine_fault
 
 
+def test_what_is_looked_at_is_the_job_as_submitted(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, list[str]]] = []
+    monkeypatch.setattr(
+        supervise, "prepare", lambda job, place: seen.append((job.num_steps, list(place.overrides)))
+    )
+    made = launch(supervise, "num_steps=7")
+    assert seen == [(7, ["num_steps=7"])] and line(made)[-1] == "num_steps=7"
+
+
 def test_each_task_in_a_container_looks_for_the_job_directory(launch: Launch, tmp_path: Path) -> None:
     made = line(launch(supervise, "--container-image", "torch.sqsh"))
     assert f"--writable={tmp_path / 'job'}" in made
