@@ -12,7 +12,8 @@ import json
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -25,6 +26,9 @@ from training.checkpoint import hashes, manifest
 from training.checkpoint.group import words
 from training.checkpoint.index import DataOnlyReader
 from training.config import load
+from training.data.described import describe
+from training.data.sources import tokenizer_directory
+from training.data.tokenizer import BYTES, HuggingFace
 from training.errors import JobError
 from training.model import published
 from training.model.build import build, hugging_face_config
@@ -33,28 +37,37 @@ from training.model.shape import choose
 from training.model.weights import INDEX, SINGLE
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-_BESIDE = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "generation_config.json", "*.jinja")
+_TOKENIZER = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "*.jinja")
 FILE_BYTES = 5_000_000_000
 """Largest size of one file of weights, in bytes."""
 
 
-def export(checkpoint: Path, out: Path, origin: Path | None, dtype: torch.dtype = torch.float32) -> Shape:
+@dataclass(frozen=True)
+class Sources:
+    """What the training began with, as directories."""
+
+    weights: Path | None = None
+    """Published ones, for their configuration; None: random values."""
+    tokenizer: Path | None = None
+    """None where it read bytes, or no job file says."""
+
+
+def export(checkpoint: Path, out: Path, sources: Sources, dtype: torch.dtype = torch.float32) -> Shape:
     """Write the model of a checkpoint into a new directory; returns its shape, as the checkpoint states it.
 
-    `origin`: the published directory that the training began with, for its tokenizer and configuration.
-    Raises JobError for a checkpoint that is damaged or of another model than `origin`, and where `out` is
+    Raises JobError for a checkpoint that is damaged or of another model than the weights', and where `out` is
     already there.
     """
     shape = _verified_shape(checkpoint)
-    if origin and (theirs := published.read_shape(origin)) != shape:
-        raise JobError(f"{checkpoint} is of another model than {origin}: {shape}, not {theirs}")
+    if sources.weights and (theirs := published.read_shape(sources.weights)) != shape:
+        raise JobError(f"{checkpoint} is of another model than {sources.weights}: {shape}, not {theirs}")
     if out.exists():
         raise JobError(f"{out} is already there", "give another --out")
     aside = out.with_name(f".writing-{out.name}")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
     try:
-        _write_config(aside, shape, origin, dtype)
+        _write_config(aside, shape, sources, dtype)
         _write_weights(checkpoint, aside, shape, dtype)
     except SafetensorError as error:  # it is no OSError, a full disk included
         raise JobError(f"{out}: {error}") from None
@@ -113,19 +126,32 @@ def _parts(sizes: dict[str, tuple[int, ...]], dtype: torch.dtype) -> Iterator[li
     yield names
 
 
-def _write_config(out: Path, shape: Shape, origin: Path | None, dtype: torch.dtype) -> None:
-    """The configuration of the weights the training began with, where there were any: it also says which
-    tokens begin and end a text. Their tokenizer comes along."""
+def _write_config(out: Path, shape: Shape, sources: Sources, dtype: torch.dtype) -> None:
+    """The configuration also says which tokens begin and end a text: those of the weights the training began
+    with, else of its tokenizer. The tokenizer comes along."""
     config = hugging_face_config(shape).to_dict()
-    if origin:
-        config |= json.loads((origin / "config.json").read_text(encoding="utf-8"))
-        for path in (path for pattern in _BESIDE for path in origin.glob(pattern)):
-            shutil.copy(path, out)
+    if sources.tokenizer:
+        _copy(sources.tokenizer, out, _TOKENIZER)
+        config |= _special_tokens(sources.tokenizer)
+    if sources.weights:
+        config |= json.loads((sources.weights / "config.json").read_text(encoding="utf-8"))
+        _copy(sources.weights, out, ("generation_config.json",))
     config.pop("torch_dtype", None)  # an older name of dtype
     config |= {"dtype": str(dtype).removeprefix("torch."), "use_cache": True}
     kind = {"mistral": "MistralForCausalLM", "llama": "LlamaForCausalLM"}[shape.model_type]
     text = json.dumps(config | {"architectures": [kind]}, indent=2) + "\n"
     (out / "config.json").write_text(text, encoding="utf-8")
+
+
+def _copy(origin: Path, out: Path, patterns: Sequence[str]) -> None:
+    for path in (path for pattern in patterns for path in origin.glob(pattern)):
+        shutil.copy(path, out)
+
+
+def _special_tokens(directory: Path) -> dict[str, int | None]:
+    """The tokens that begin and end a text."""
+    found = HuggingFace(directory)
+    return {f"{key}_id": found.special_token(directory, key) for key in ("bos_token", "eos_token")}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -138,16 +164,15 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         job_file: Path | None = options.config or _job_file(options.checkpoint)
-        origin = _origin(job_file) if job_file else None
-        shape = export(options.checkpoint, options.out, origin, _DTYPES[options.dtype])
+        sources = _sources(job_file) if job_file else Sources()
+        shape = export(options.checkpoint, options.out, sources, _DTYPES[options.dtype])
     except (JobError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     print(f"{options.out}: {shape.num_parameters} parameters in {options.dtype}")
-    if origin is None:
-        scratch = "the training did not begin with published weights"
+    if sources.tokenizer is None:
         unknown = "no job.yaml above the checkpoint; name it by --config"
-        print(f"no tokenizer: {scratch if job_file else unknown}")
+        print(f"no tokenizer: {'the training read bytes' if job_file else unknown}")
     return 0
 
 
@@ -157,9 +182,13 @@ def _job_file(checkpoint: Path) -> Path | None:
     return next((path for path in above if path.is_file()), None)
 
 
-def _origin(job_file: Path) -> Path | None:
-    """The published directory a job names. Raises JobConfigError where it is no longer there."""
-    return choose(load(job_file), job_file.absolute().parent).weights
+def _sources(job_file: Path) -> Sources:
+    """What a job names. Raises JobConfigError and DataError where it is no longer there."""
+    config, directory = load(job_file), job_file.absolute().parent
+    data = describe(config, directory)
+    by_bytes = data.tokenizer == BYTES
+    tokenizer = None if by_bytes else tokenizer_directory(data.tokenizer, data.tokenizer_revision)
+    return Sources(choose(config, directory).weights, tokenizer)
 
 
 if __name__ == "__main__":

@@ -87,17 +87,22 @@ class HuggingFace:
         return encoding.ids[: text[0]], encoding.ids[text[-1] + 1 :]
 
     def _end(self, directory: Path) -> int:
-        """The end-of-document token by tokenizer_config.json, which tells its text."""
-        path = directory / "tokenizer_config.json"
-        try:
-            named: Any = json.loads(path.read_text(encoding="utf-8")).get("eos_token")
-        except (OSError, ValueError, AttributeError):
-            named = None
-        text = named.get("content") if isinstance(named, dict) else named
-        number = self._tokenizer.token_to_id(text) if isinstance(text, str) else None
+        number = self.special_token(directory, "eos_token")
         if number is None:
-            raise DataError(f"tokenizer: {path} names no eos_token that it has", "name one there")
-        return int(number)
+            path = directory / "tokenizer_config.json"
+            hint = f'write {{"eos_token": "</s>"}} there, with the end-of-document token of {directory.name}'
+            raise DataError(f"tokenizer: {path} names no eos_token that it has", hint)
+        return number
+
+    def special_token(self, directory: Path, key: str) -> int | None:
+        """The number of a token by tokenizer_config.json, which tells its text; None where it does not."""
+        try:
+            content = (directory / "tokenizer_config.json").read_text(encoding="utf-8")
+            named: Any = json.loads(content).get(key)
+        except (OSError, ValueError, AttributeError):
+            return None
+        text = named.get("content") if isinstance(named, dict) else named
+        return self._tokenizer.token_to_id(text) if isinstance(text, str) else None
 
 
 def check_vocabulary(found: int, of_model: int) -> None:

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from tests.training import ranks
+from tests.training import corpus, ranks
 from tests.training.conftest import write_job
 from training.model import published
 
@@ -106,6 +106,16 @@ def test_what_is_exported_can_be_trained_further(run: Path, tmp_path: Path) -> N
         shape.rope_scaling,
         shape.tie_word_embeddings,
     )
+
+
+def test_the_jobs_own_tokenizer_comes_along(run: Path, tmp_path: Path) -> None:
+    write_job(tmp_path, tokenizer=str(corpus.tokenizer(tmp_path / "mine")), dataset=str(tmp_path / "text"))
+    found = ranks.call(exported, run, tmp_path / "out", "--config", str(tmp_path / "job.yaml"))
+    assert found["code"] == 0 and "no tokenizer" not in found["said"], found["said"]
+    ours = (tmp_path / "mine/tokenizer.json").read_bytes()
+    assert (tmp_path / "out/tokenizer.json").read_bytes() == ours
+    config = json.loads((tmp_path / "out/config.json").read_text())
+    assert (config["bos_token_id"], config["eos_token_id"]) == (0, 1)  # the preset's are 1 and 2
 
 
 def test_half_the_size_on_request(run: Path, tmp_path: Path) -> None:
