@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from training import config
@@ -25,6 +26,7 @@ from training.launch.reach import stop_with_parent
 from training.launch.supervisor import Supervisor, supervise
 from training.model.shape import choose
 
+_NEEDED = ("torch", "transformers", "xxhash")
 _POLL_SECONDS = 0.02
 _GRACE_SECONDS = 30.0
 
@@ -131,6 +133,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--at-step", type=int, default=1, help="when to kill it")
     options = parser.parse_intermixed_args(arguments)
+    if absent := [name for name in _NEEDED if find_spec(name) is None]:
+        hint = "make setup, then . .venv/bin/activate"
+        print(f"local: {sys.executable} has no {', '.join(absent)}\n  hint: {hint}", file=sys.stderr)
+        return EXIT_CANNOT_START
     try:
         choose(config.load(options.config, options.overrides), options.config.absolute().parent)
     except config.JobConfigError as error:

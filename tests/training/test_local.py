@@ -77,3 +77,14 @@ def test_ctrl_c_or_the_launchers_end_makes_the_ranks_save_and_leave(tmp_path: Pa
 def test_what_makes_no_sense_starts_nothing(options: list[str], tmp_path: Path) -> None:
     assert local.main(["--config", str(write_job(tmp_path) / "job.yaml"), *options]) == 2
     assert not (tmp_path / "run").exists()
+
+
+def test_a_python_without_the_jobs_packages_is_told_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(local, "find_spec", lambda name: None if name == "xxhash" else object())
+    assert local.main(["--config", str(write_job(tmp_path) / "job.yaml")]) == 2
+    assert capsys.readouterr().err == (
+        f"local: {sys.executable} has no xxhash\n  hint: make setup, then . .venv/bin/activate\n"
+    )
+    assert not (tmp_path / "run").exists()
