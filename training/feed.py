@@ -71,10 +71,11 @@ class Feed:
         """Of the step's batches: see Batch."""
         return statistics.fmean(self._document_lengths)
 
-    def left_over(self, used: int) -> str | None:
-        """What the last epoch has left, where a run ends because that fills no step."""
-        known = self._samples.num_samples
-        left = 0 if known is None else self._config.num_epochs * known - used
-        if not 0 < left < self.per_step:
-            return None
-        return f"{counted(left, 'sample')} of the last epoch cannot fill a step of {self.per_step:,}"
+    def used_up(self, used: int) -> str:
+        """Why a run ends before num_steps, and what the last epoch has left that fills no step."""
+        epochs = self._config.num_epochs
+        left = epochs * (self._samples.num_samples or 0) - used
+        words = f"num_epochs: the text's {counted(epochs, 'epoch')} {'is' if epochs == 1 else 'are'} used up"
+        if not left:
+            return words
+        return f"{words}; {counted(left, 'sample')} of the last epoch cannot fill a step of {self.per_step:,}"

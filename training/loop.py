@@ -135,8 +135,8 @@ class Trainer:
         self.phases.enter("end")
         status = runstate.DONE if stop is None else runstate.PREEMPTED
         reason, by = (stop.reason, stop.by) if stop else ("", "")
-        if stop is None and (left := self.feed.left_over(self.position.samples)):
-            self.log(left)
+        if stop is None and self.position.step < self.config.num_steps:
+            self.log(self.feed.used_up(self.position.samples))
         self.attempt.note(status=status, reason=reason, stopped_by=by)
         self.log(f"Training {status} at step {self.position.step}" + (f": {reason}" if reason else ""))
         self.reporter.close(status)

@@ -125,12 +125,14 @@ def test_two_then_four_ranks_read_each_sample_once(tmp_path: Path) -> None:
     job = {"dataset": "./text", "train_batch_size": 4, "num_epochs": 1, "validate_every": 0}
     directory = write_job(tmp_path, **job, num_steps=10, checkpoint_every=10)
     assert ranks.train(directory, 2, "noting_samples") == [0, 0]
+    assert "used up" not in ranks.log(directory)
     write_job(tmp_path, **job, num_steps=1000, checkpoint_every=1000)
     assert ranks.train(directory, 4, "noting_samples") == [0, 0, 0, 0]
     seen = [int(n) for r in range(4) for n in re.findall(r"^sample (\d+)$", ranks.log(directory, r), re.M)]
     assert len(seen) == len(set(seen)) == 10 * 8 + 6 * 16
     assert max(seen) < 190
-    assert "14 samples of the last epoch cannot fill a step of 16" in ranks.log(directory)
+    left = "num_epochs: the text's 1 epoch is used up; 14 samples of the last epoch cannot fill a step of 16"
+    assert left in ranks.log(directory)
     assert "Saved by 2 ranks, 4 go on" in ranks.log(directory)
 
 
