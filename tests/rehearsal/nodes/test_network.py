@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import socket
+import subprocess
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,6 +19,24 @@ pytestmark = pytest.mark.nodes
 FETCH = (
     "import socket,sys; print(socket.create_connection((sys.argv[1], int(sys.argv[2])), 5).recv(9).decode())"
 )
+
+REACH = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], 9), 3)
+except ConnectionRefusedError:
+    print("there")
+"""
+
+
+@contextlib.contextmanager
+def empty_node() -> Iterator[int]:
+    """A process in a network namespace of its own; its number."""
+    argv = ["unshare", "--net", "--kill-child", "sh", "-c", "echo ready; exec cat"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        yield process.pid
+        process.kill()
 
 
 def answer_once(listener: socket.socket) -> threading.Thread:
@@ -74,3 +94,23 @@ def test_two_networks_with_the_same_addresses_do_not_collide() -> None:
         listener.close()
         network.close()
         network.close()
+
+
+def test_a_node_in_the_place_of_another_is_reached_at_once() -> None:
+    network = Network()
+
+    def connect(pid: int, link: str, address: str) -> None:
+        network.connect(pid, link, address, 17, "10.0.128.1")
+
+    def reached(pid: int) -> bool:
+        argv = ["nsenter", f"--net=/proc/{pid}/ns/net", "python3", "-c", REACH, "10.0.128.11"]
+        return "there" in subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+
+    with empty_node() as one, empty_node() as old, empty_node() as new:
+        connect(one, "one", "10.0.128.10")
+        connect(old, "two", "10.0.128.11")
+        assert reached(one)
+        network.cut("two")
+        connect(new, "three", "10.0.128.11")
+        assert reached(one)
+    network.close()
