@@ -92,6 +92,22 @@ def test_a_rank_that_cannot_run_is_blamed_first(sleeper: subprocess.Popen[bytes]
     assert evidence.describe([stopped], 0.0) == "no sign of life from rank 1 in step (stopped by a signal)"
 
 
+def test_stacks_are_waited_for_to_their_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rank of a busy node pauses between two lines."""
+    path = heartbeat.stacks_file(tmp_path, 0)
+    path.write_text("")
+    parts = {2: "Thread 1\n", 8: "Thread 2\n"}
+    looks = iter(range(100))
+
+    def look_later(_seconds: float) -> None:
+        path.write_text(path.read_text() + parts.get(next(looks), ""))
+
+    monkeypatch.setattr(time, "sleep", look_later)
+    monkeypatch.setattr(evidence, "_signal", lambda _ranks, _number: None)
+    evidence._write_stacks([Beat(1, 1, 0, "step", 7, 0.0, 60.0)], tmp_path)
+    assert path.read_text() == "Thread 1\nThread 2\n"
+
+
 def test_beats_are_read_as_they_were_given(tmp_path: Path) -> None:
     heart = Heart(tmp_path, 3)
     heart.beat("evaluate", 12, 30.0)

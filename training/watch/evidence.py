@@ -16,7 +16,9 @@ NCCL_PIPE = "nccl-pipe-"
 """Prefix of the pipes through which torch is asked for the flight recorder's record of a rank."""
 _STATES = {"T": "stopped by a signal", "t": "stopped by a debugger", "D": "waits for a device"}
 _STOPPED = ("T", "t")
-_PATIENCE_SECONDS, _SETTLE_SECONDS = 10.0, 0.1
+_PATIENCE_SECONDS, _LOOK_SECONDS = 10.0, 0.1
+_QUIET_LOOKS = 10
+"""So often in a row no file may have grown: stacks are written line by line, on nodes that may be busy."""
 
 
 def suspects(living: list[Beat], overdue: list[Beat]) -> list[Beat]:
@@ -73,9 +75,10 @@ def _write_stacks(some: list[Beat], heartbeats: Path) -> None:
     _signal(asked, STACKS_SIGNAL)
     _signal(some, signal.SIGCONT)  # a stopped process handles the waiting signal first
     records = [_ask_flight_recorder(beat.rank, heartbeats) for beat in some]
-    until = time.monotonic() + _PATIENCE_SECONDS
-    while time.monotonic() < until and (any(records) or not _all_written(sizes, heartbeats)):
-        time.sleep(_SETTLE_SECONDS)
+    until, quiet = time.monotonic() + _PATIENCE_SECONDS, 0
+    while time.monotonic() < until and (any(records) or quiet < _QUIET_LOOKS):
+        time.sleep(_LOOK_SECONDS)
+        quiet = quiet + 1 if _all_written(sizes, heartbeats) else 0
 
 
 def _signal(ranks: list[Beat], number: signal.Signals) -> None:
